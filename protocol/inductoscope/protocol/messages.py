@@ -1,0 +1,185 @@
+"""The conversation between server and worker.
+
+One worker process serves one run:
+
+    server                              worker
+      starts the process ->
+                                     <- Hello (torch imported, or `problem` says why not)
+      Run ->
+                                     <- Progress, FindingFound, LogLine ...   any number, in any order
+                                     <- RungDone (the whole report so far)    one a rung
+                                     <- RunDone | RunFailed                   last; the worker then exits
+
+There is no cancel message: the server ends the process group.  End of input on the worker's side means that the
+server is gone, and the worker exits.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from inductoscope.protocol import codec
+from inductoscope.protocol.report import Finding, Rung, Span, TargetReport
+
+PROTOCOL = 1
+
+
+class TargetKind(enum.Enum):
+    """How the worker gets from a module to something to call."""
+
+    FUNCTION = "function"  # a module-level function, plain or already compiled
+    MODULE_CLASS = "module-class"  # an nn.Module subclass: constructed first, then called
+    OBJECT = "object"  # a module-level name bound to a callable (a module instance, a torch.compile result)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to compile.  `entry` is the dotted name in the module (`Model`, `attend`); `name` is for people.
+
+    `line` is the line of the definition that findings without a better place are put on.  `comment` is the text of
+    the `# inductoscope:` comment, without that prefix, where there is one.
+    """
+
+    file: str
+    name: str
+    line: int
+    kind: TargetKind
+    entry: str
+    end_line: int = 0
+    comment: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Stable identity within a workspace."""
+        return f"{self.file}::{self.name}"
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The worker is ready; `problem` is a sentence when it cannot work (no torch, unsupported Python)."""
+
+    protocol: int
+    python: str
+    executable: str
+    pid: int
+    torch: str | None = None
+    triton: str | None = None
+    problem: str | None = None
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Do one target up to `rung` on `device`.  `overlays` maps absolute paths to unsaved text."""
+
+    run_id: int
+    target: Target
+    device: str
+    rung: Rung
+    overlays: dict[str, str] = field(default_factory=dict)
+    search_paths: tuple[str, ...] = ()
+    bench_seconds: float = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the worker is doing now, in a few words."""
+
+    run_id: int
+    rung: Rung
+    text: str
+
+
+@dataclass(frozen=True)
+class FindingFound:
+    """A finding, as soon as it is known.  The next report repeats it."""
+
+    run_id: int
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class RungDone:
+    """A rung is finished; `report` is the whole report so far."""
+
+    run_id: int
+    rung: Rung
+    report: TargetReport
+
+
+@dataclass(frozen=True)
+class RunDone:
+    """The run is finished; this is the last message."""
+
+    run_id: int
+    report: TargetReport
+
+
+class FailureKind(enum.Enum):
+    """Why a run gave no report."""
+
+    SYNTAX = "syntax"
+    IMPORT = "import"
+    NO_TARGET = "no-target"
+    NO_INPUTS = "no-inputs"
+    BAD_INPUTS = "bad-inputs"
+    RUN = "run"
+    DEVICE = "device"
+    INTERNAL = "internal"
+    # The rest are the server's own, about a worker that can no longer speak.
+    NO_TORCH = "no-torch"
+    NO_INTERPRETER = "no-interpreter"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What happened, why and what to do, in sentences; `details` is for the log (a traceback)."""
+
+    kind: FailureKind
+    message: str
+    place: Span | None = None
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class RunFailed:
+    """The run gave up; `report` holds what was known by then, if anything."""
+
+    run_id: int
+    failure: Failure
+    report: TargetReport | None = None
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """For the log only."""
+
+    level: str
+    text: str
+
+
+Message: TypeAlias = "Hello | Run | Progress | FindingFound | RungDone | RunDone | RunFailed | LogLine"
+_BY_TAG: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (Hello, Run, Progress, FindingFound, RungDone, RunDone, RunFailed, LogLine)
+}
+
+
+def to_wire(message: Message) -> dict[str, Any]:
+    """The JSON form of a message: its tag and its fields."""
+    return {"type": type(message).__name__, "body": codec.to_json(message)}
+
+
+def from_wire(value: Any) -> Message:
+    """The message in a JSON value.  Raises `codec.CodecError`, also on an unknown tag."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise codec.CodecError("not a message")
+    cls = _BY_TAG.get(value["type"])
+    if cls is None:
+        raise codec.CodecError(f"unknown message {value['type']!r}")
+    message: Message = codec.from_json(cls, value.get("body"))
+    return message

@@ -1,0 +1,470 @@
+"""The report: every fact Inductoscope shows, as frozen dataclasses.
+
+`docs/report.md` is the contract of the JSON form; `codec` converts.  Lines are 1-based, columns are 0-based code
+points, paths are absolute inside the program (the command line shortens them for people).  This module knows neither
+torch nor LSP.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+SCHEMA = 1
+
+
+class Rung(enum.Enum):
+    """How far up the ladder a run goes; each rung costs more and answers more."""
+
+    SCAN = "scan"
+    CAPTURE = "capture"
+    LOWER = "lower"
+    ASSEMBLE = "assemble"
+    MEASURE = "measure"
+
+    @property
+    def height(self) -> int:
+        """Position in the ladder, 0 for `scan`."""
+        return list(Rung).index(self)
+
+    def reaches(self, other: Rung) -> bool:
+        """Whether a run up to this rung includes `other`."""
+        return self.height >= other.height
+
+
+class Status(enum.Enum):
+    """What became of a target."""
+
+    COMPILED = "compiled"
+    PARTIAL = "partial"  # compiled with graph breaks
+    EAGER = "eager"  # it ran, but nothing was compiled
+    FAILED = "failed"
+    NO_INPUTS = "no-inputs"
+    NOT_RUN = "not-run"
+
+
+class Severity(enum.Enum):
+    """As the editor shows it."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFORMATION = "information"
+    HINT = "hint"
+
+
+class Outcome(enum.Enum):
+    """What followed a graph break, from mild to worst."""
+
+    SPLIT = "split"  # graph before, graph after
+    REST_EAGER = "rest-of-function-eager"
+    FUNCTION_EAGER = "whole-function-eager"
+
+
+class KernelLanguage(enum.Enum):
+    """What a kernel is written in; `extern` is a library call without generated code."""
+
+    TRITON = "triton"
+    CPP = "cpp"
+    EXTERN = "extern"
+
+
+class Phase(enum.Enum):
+    """Which part of a training step a graph or kernel belongs to."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of source, with the function it stands in where that is known."""
+
+    file: str
+    line: int
+    function: str | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """A range of source; columns are 0-based code points, `end_column` is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """One call of the target: where its arguments came from and what they look like (`f32[4, 128]`)."""
+
+    origin: str = field(metadata={"json": "from"})
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One graph that Dynamo handed to the backend; `id` is torch's compile id, such as `0/0`."""
+
+    id: str
+    function: str
+    file: str
+    line: int
+    ops: int
+    phase: Phase = Phase.FORWARD
+
+
+@dataclass(frozen=True)
+class GraphBreak:
+    """One root cause of graph breaks, however often Dynamo met it.
+
+    `frames` is the chain of user calls that led there, outermost first, the broken line last; `inner` is the place
+    inside a library when the break is not in the user's own code.
+    """
+
+    file: str
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+    code: str
+    reason: str
+    explanation: str
+    hints: tuple[str, ...]
+    link: str | None
+    frames: tuple[Place, ...]
+    outcome: Outcome
+    count: int = 1
+    inner: Place | None = None
+    fullgraph: bool = False
+
+
+@dataclass(frozen=True)
+class GuardFailure:
+    """A guard that failed.  `file` and `line` are those of the line that made the guard, where torch tells."""
+
+    source: str
+    kind: str
+    expected: str | None
+    actual: str | None
+    text: str
+    family: str
+    file: str | None = None
+    line: int | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Recompile:
+    """One more compilation of a function, and the guards whose failure asked for it."""
+
+    file: str
+    line: int
+    function: str
+    compile_id: str
+    input_set: int | None
+    guards: tuple[GuardFailure, ...]
+
+
+@dataclass(frozen=True)
+class RecompileLimit:
+    """Dynamo gave up on a function, which runs eagerly from then on."""
+
+    limit: int
+    function: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """A dimension or number that was pinned to one value."""
+
+    source: str
+    value: str
+    reason: str
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True)
+class SkippedFrame:
+    """A function that Dynamo did not compile, and why."""
+
+    function: str
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeviceSync:
+    """A place where the host looks at a device value, so that a real GPU would be waited for."""
+
+    file: str
+    line: int
+    what: str
+    value: str | None
+    guessed: bool
+    count: int = 1
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class GroupOp:
+    """One operator inside a fusion group, with the model line that it comes from."""
+
+    op: str
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True)
+class ApartFrom:
+    """A neighbour that was not fused with this group, and the scheduler's reason."""
+
+    group: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class FusionGroup:
+    """The scheduler nodes that became one kernel.
+
+    `kind`: pointwise, reduction, persistent-reduction, template, foreach, combo, extern, nop.
+    `fusion`: none, vertical, horizontal, template-epilogue, combo.
+    """
+
+    id: str
+    kernel: str
+    kind: str
+    fusion: str
+    ops: tuple[GroupOp, ...]
+    apart_from: tuple[ApartFrom, ...] = ()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a kernel is launched: grid expression, chosen warps and stages, number of candidate configurations."""
+
+    grid: str | None
+    num_warps: int | None
+    num_stages: int | None
+    configs: int
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one thread block needs: 32-bit registers and spills a thread, bytes of shared memory, occupancy 0..1."""
+
+    registers: int
+    spills: int
+    shared_bytes: int
+    occupancy: float | None = None
+    limited_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A time from a model, in microseconds, with the range that the model claims."""
+
+    us: float
+    bound: str
+    model: str
+    low_us: float | None = None
+    high_us: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A time that was measured: median and interquartile range in microseconds, where and how."""
+
+    us: float
+    iqr_us: float
+    runs: int
+    where: str
+    method: str
+
+
+@dataclass(frozen=True)
+class LineMapping:
+    """A line of a kernel's source and the model line that it computes."""
+
+    kernel_line: int
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that the compiled program launches.
+
+    `lines` are the user's own lines behind it; `library_lines` places in third-party code.  `bytes_read`,
+    `bytes_written` and `flops` are null where they are not known.  `note` says what limits the claim (a choice that
+    only a card can make, a guessed value).
+    """
+
+    name: str
+    language: KernelLanguage
+    phase: Phase
+    graph: str
+    source: str | None
+    lines: tuple[Place, ...]
+    library_lines: tuple[Place, ...] = ()
+    line_map: tuple[LineMapping, ...] = ()
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+    flops: int | None = None
+    launch: Launch | None = None
+    resources: Resources | None = None
+    predicted: Predicted | None = None
+    measured: Measured | None = None
+    user_written: bool = False
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """The code that Inductor wrote to call the kernels of one graph."""
+
+    graph: str
+    phase: Phase
+    language: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Inductor's memory plan for all graphs together."""
+
+    peak_bytes: int | None = None
+    buffers: int | None = None
+    reused: int | None = None
+    inplace: int | None = None
+
+
+@dataclass(frozen=True)
+class CudaGraphs:
+    """`status`: off, on, partitioned or skipped."""
+
+    status: str = "off"
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class CacheFact:
+    """What one of torch's caches did: `result` is hit, miss or bypass."""
+
+    cache: str
+    result: str
+    because: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PhaseTime:
+    """Wall time of one phase of the run in milliseconds, measured in the worker (one run)."""
+
+    name: str
+    ms: float
+
+
+@dataclass(frozen=True)
+class Related:
+    """A further place that explains a finding."""
+
+    file: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the user must know: exactly what the editor shows as a diagnostic.
+
+    `code` is a key of `codes.CODES`; `id` torch's own id (`GB0059`); `guard_family` the failed guard with numbers and
+    texts replaced.
+    """
+
+    code: str
+    severity: Severity
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    rung: Rung
+    id: str | None = None
+    link: str | None = None
+    count: int = 1
+    related: tuple[Related, ...] = ()
+    outcome: Outcome | None = None
+    guard_family: str | None = None
+    function: str | None = None
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One side of a benchmark: median and interquartile range in microseconds a call."""
+
+    us: float
+    iqr_us: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Compiled against eager.  `refused` holds the sentence when no honest speed-up can be given."""
+
+    where: str
+    method: str
+    eager: Timing | None = None
+    compiled: Timing | None = None
+    speedup: float | None = None
+    compile_ms: float | None = None
+    calls_to_pay_off: int | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True)
+class TargetReport:
+    """Everything known about one target."""
+
+    file: str
+    name: str
+    line: int
+    device: str
+    rung: Rung
+    status: Status
+    message: str | None = None
+    inputs: tuple[InputSet, ...] = ()
+    graphs: tuple[Graph, ...] = ()
+    breaks: tuple[GraphBreak, ...] = ()
+    recompiles: tuple[Recompile, ...] = ()
+    recompile_limit: RecompileLimit | None = None
+    specializations: tuple[Specialization, ...] = ()
+    skipped: tuple[SkippedFrame, ...] = ()
+    syncs: tuple[DeviceSync, ...] = ()
+    fusion_groups: tuple[FusionGroup, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    wrappers: tuple[Wrapper, ...] = ()
+    memory: Memory = Memory()
+    cudagraphs: CudaGraphs = CudaGraphs()
+    caches: tuple[CacheFact, ...] = ()
+    phases: tuple[PhaseTime, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    benchmark: Benchmark | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `inductoscope check --json` prints."""
+
+    inductoscope: str
+    torch: str | None
+    triton: str | None
+    python: str
+    targets: tuple[TargetReport, ...]
+    schema: int = SCHEMA
