@@ -414,9 +414,41 @@ class Timing:
     runs: int
 
 
+class Agreement(enum.Enum):
+    """Whether compiled and eager results are the same, as far as their number format allows."""
+
+    IDENTICAL = "identical"  # bit for bit
+    CLOSE = "close"  # apart by rounding only
+    DIFFERS = "differs"
+    UNKNOWN = "unknown"  # not comparable; `Numerics.note` says why
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """How far the compiled results are from the eager ones, over everything that one call returns or writes to.
+
+    A relative error is the largest absolute one over the largest magnitude in the eager tensor; the largest of all
+    tensors is given.  The two `*_float64_error` are relative errors against the same program run in float64, null
+    where it cannot be run so.  Errors are null where no float results were compared, or where they are not finite.
+    """
+
+    agreement: Agreement
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    eager_float64_error: float | None = None
+    compiled_float64_error: float | None = None
+    note: str | None = None
+
+
 @dataclass(frozen=True)
 class Benchmark:
-    """Compiled against eager.  `refused` holds the sentence when no honest speed-up can be given."""
+    """Compiled against eager.  `refused` holds the sentence when no honest speed-up can be given.
+
+    `speedup` is the ratio of the medians, `speedup_low` and `speedup_high` the lowest and highest ratio of any round.
+    `compile_ms` is the first call of the compiled program, `calls_to_pay_off` null when compiling never pays off.
+    `graphs` and `graph_breaks` are Dynamo's own counts for this program.  Launches are kernel launches of one call and
+    peaks bytes of device memory above what was allocated before it; null on the CPU.
+    """
 
     where: str
     method: str
@@ -426,6 +458,15 @@ class Benchmark:
     compile_ms: float | None = None
     calls_to_pay_off: int | None = None
     refused: str | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    graphs: int | None = None
+    graph_breaks: int | None = None
+    numerics: Numerics | None = None
+    eager_launches: int | None = None
+    compiled_launches: int | None = None
+    eager_peak_bytes: int | None = None
+    compiled_peak_bytes: int | None = None
 
 
 @dataclass(frozen=True)
