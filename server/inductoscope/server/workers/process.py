@@ -1,0 +1,208 @@
+"""One worker process: start, talk, collect its output, end it and everything it started.
+
+Knows frames and messages, not what a run is.  A worker leads a session of its own, so that one signal reaches all of
+its children; descendants that left the group are found through the process table.  What the process prints goes to
+the log and, the last lines of it, to `tail`: standard output is never a protocol channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from inductoscope.protocol import frames, messages
+from inductoscope.server.workers.command import WorkerCommand
+
+logger = logging.getLogger("inductoscope.worker")
+
+TAIL_LINES = 400
+LINE_CHARACTERS = 2000
+GRACE_S = 0.5
+"""How long a process may take to end after SIGTERM, and its pipes to run dry after its end."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended: with an exit code, or by a signal (`SIGSEGV`)."""
+
+    code: int | None
+    signal: str | None
+
+    @classmethod
+    def of(cls, returncode: int) -> Exit:
+        """The ending that a POSIX return code (negative for a signal) stands for."""
+        if returncode >= 0:
+            return cls(returncode, None)
+        try:
+            return cls(None, signal.Signals(-returncode).name)
+        except ValueError:
+            return cls(None, f"signal {-returncode}")
+
+
+class WorkerProcess:
+    """A running worker.  Made by `start`; `kill` must be awaited once, whatever happened."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        output: asyncio.StreamReader,
+        pipes: contextlib.ExitStack,
+    ) -> None:
+        self._process = process
+        self._pipes = pipes
+        self._reader = reader
+        self._writer = writer
+        self._tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
+        self._collector = asyncio.create_task(self._collect(output))
+        self._reaper = asyncio.create_task(self._reap())
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is the group id too."""
+        return self._process.pid
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The last lines that the process and its children printed."""
+        return tuple(self._tail)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended yet."""
+        return self._process.returncode is None
+
+    async def send(self, message: messages.Message) -> None:
+        """Write one message.  Raises `OSError` when the worker is gone."""
+        self._writer.write(frames.encode(messages.to_wire(message)))
+        await self._writer.drain()
+
+    async def receive(self) -> messages.Message | None:
+        """The next message, or None when there will be none.  Raises `FrameError` or `CodecError` on garbage."""
+        value = await frames.read_frame(self._reader)
+        return None if value is None else messages.from_wire(value)
+
+    def memory_bytes(self) -> int:
+        """Resident memory of the process and its descendants; pages that they share count for each."""
+        total = 0
+        for process in self._tree():
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total
+
+    async def dump_stacks(self) -> None:
+        """Ask the process to print where its threads are; one that does not know the request dies of it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGUSR2)
+        await asyncio.wait({self._reaper}, timeout=GRACE_S)
+
+    async def ended(self) -> Exit | None:
+        """How the process ended, with its last output collected; None when it goes on although its channel closed."""
+        await asyncio.wait({self._reaper}, timeout=GRACE_S)
+        if self._process.returncode is None:
+            return None
+        await asyncio.wait({self._collector}, timeout=GRACE_S)
+        return Exit.of(self._process.returncode)
+
+    async def kill(self) -> None:
+        """End the process and all that it started, and free the pipes."""
+        if self.alive:
+            descendants = self._tree()
+            self._signal(signal.SIGTERM, descendants)
+            await asyncio.wait({self._reaper}, timeout=GRACE_S)
+            self._signal(signal.SIGKILL, descendants)
+        await asyncio.shield(self._reaper)
+        self._collector.cancel()
+        await asyncio.gather(self._collector, return_exceptions=True)
+        self._pipes.close()
+
+    def _tree(self) -> list[psutil.Process]:
+        try:
+            root = psutil.Process(self.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.Error:
+            return []
+
+    def _signal(self, number: signal.Signals, descendants: Sequence[psutil.Process]) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+        for process in descendants:
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(number)
+
+    async def _reap(self) -> None:
+        await self._process.wait()
+        # Children that outlive the worker would hold its pipes open and hide its end.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def _collect(self, output: asyncio.StreamReader) -> None:
+        rest = ""
+        while chunk := await output.read(65536):
+            *lines, rest = (rest + chunk.decode("utf-8", "replace")).split("\n")
+            for line in lines:
+                self._log(line)
+            rest = rest[-LINE_CHARACTERS:]
+        if rest:
+            self._log(rest)
+
+    def _log(self, line: str) -> None:
+        line = line.rstrip()[:LINE_CHARACTERS]
+        if line:
+            self._tail.append(line)
+            logger.info("pid=%d %s", self.pid, line)
+
+
+async def start(command: WorkerCommand, cwd: str | None, env: Mapping[str, str] | None) -> WorkerProcess:
+    """Start a worker.  Raises `OSError` when the interpreter cannot be started."""
+    if sys.platform == "win32":
+        raise OSError("workers need POSIX process groups, which Windows does not have; use WSL")
+    with contextlib.ExitStack() as cleanup:
+        read_end, child_write = os.pipe()
+        child_read, write_end = os.pipe()
+        output_end, child_output = os.pipe()
+        with contextlib.ExitStack() as child_ends:
+            for descriptor in (child_write, child_read, child_output):
+                child_ends.callback(os.close, descriptor)
+            # The pipes are connected first: from the moment that the process exists, somebody must be able to end it.
+            reader, output = await _reader(read_end, cleanup), await _reader(output_end, cleanup)
+            writer = await _writer(write_end, cleanup)
+            process = await asyncio.create_subprocess_exec(
+                *command(child_read, child_write),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=child_output,
+                stderr=child_output,
+                pass_fds=(child_read, child_write),
+                start_new_session=True,
+                cwd=cwd,
+                env=env,
+            )
+        return WorkerProcess(process, reader, writer, output, cleanup.pop_all())
+
+
+async def _reader(descriptor: int, cleanup: contextlib.ExitStack) -> asyncio.StreamReader:
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(descriptor, "rb", 0)
+    )
+    cleanup.callback(transport.close)
+    return stream
+
+
+async def _writer(descriptor: int, cleanup: contextlib.ExitStack) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(descriptor, "wb", 0)
+    )
+    cleanup.callback(transport.close)
+    return asyncio.StreamWriter(transport, protocol, None, loop)
