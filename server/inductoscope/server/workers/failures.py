@@ -111,8 +111,10 @@ def refused(hello: Hello) -> Failure | None:
 
 
 def no_interpreter(interpreter: str, error: OSError) -> Failure:
-    """The interpreter cannot be started."""
+    """The interpreter cannot be started, or not in that folder."""
     reason = error.strerror or str(error)
+    if error.filename not in (None, interpreter):
+        reason = f"{error.filename}: {reason}"
     message = f"The Python interpreter {interpreter} cannot be started: {reason}. Choose another one (--python)."
     return Failure(FailureKind.NO_INTERPRETER, message)
 

@@ -1,0 +1,219 @@
+"""A scripted worker that speaks the real protocol: `Script` builds it, running this file plays it.
+
+    command = Script().hello().take_run().progress("lowering").signal("SIGSEGV").command()
+
+The script is a list of steps `[name, arguments]`, played in order; a played step is the method `_name` of `_Player`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from inductoscope.protocol import codec
+from inductoscope.protocol.frames import Channel
+from inductoscope.protocol.messages import (
+    PROTOCOL,
+    Failure,
+    FailureKind,
+    FindingFound,
+    Hello,
+    LogLine,
+    Progress,
+    Run,
+    RunDone,
+    RunFailed,
+    RungDone,
+    from_wire,
+    to_wire,
+)
+from inductoscope.protocol.report import Finding, Rung, Span, Status, TargetReport
+
+
+class Script:
+    """Builds the steps of a fake worker; each method adds one and returns the script."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, list[Any]]] = []
+
+    def _add(self, step: str, *arguments: Any) -> Script:
+        self.steps.append((step, list(arguments)))
+        return self
+
+    def hello(self, problem: str | None = None, protocol: int = PROTOCOL) -> Script:
+        return self._add("hello", problem, protocol)
+
+    def take_run(self) -> Script:
+        """Wait for the request; later messages answer it."""
+        return self._add("take_run")
+
+    def progress(self, text: str) -> Script:
+        return self._add("progress", text)
+
+    def log(self, text: str) -> Script:
+        return self._add("log", text)
+
+    def finding(self, finding: Finding) -> Script:
+        return self._add("finding", codec.to_json(finding))
+
+    def rung_done(self, **changes: Any) -> Script:
+        """Send a report of the target that is compiled, with the given fields (JSON form) replaced."""
+        return self._add("rung_done", changes)
+
+    def done(self, **changes: Any) -> Script:
+        return self._add("done", changes)
+
+    def failed(self, kind: FailureKind, message: str, place: Span | None = None) -> Script:
+        return self._add("failed", kind.value, message, codec.to_json(place))
+
+    def say(self, text: str) -> Script:
+        """Print to standard error."""
+        return self._add("say", text)
+
+    def flood(self, count: int) -> Script:
+        """Print `count` bytes without a line end to standard output."""
+        return self._add("flood", count)
+
+    def report_environment(self) -> Script:
+        """Finish with a report whose message tells the process id and the working folder."""
+        return self._add("report_environment")
+
+    def signal(self, name: str) -> Script:
+        """Die of the signal."""
+        return self._add("signal", name)
+
+    def exit(self, code: int) -> Script:
+        return self._add("exit", code)
+
+    def hang(self) -> Script:
+        """Do nothing for good, whatever SIGTERM says."""
+        return self._add("hang")
+
+    def fork_hanging(self, pid_file: Path) -> Script:
+        """Start a child that inherits the channel and hangs; its process id goes to `pid_file`."""
+        return self._add("fork_hanging", str(pid_file))
+
+    def write_pid(self, pid_file: Path) -> Script:
+        return self._add("write_pid", str(pid_file))
+
+    def touch_memory(self, count: int) -> Script:
+        """Hold `count` bytes of resident memory."""
+        return self._add("touch_memory", count)
+
+    def raw(self, data: bytes) -> Script:
+        """Write bytes that need not be a frame to the channel."""
+        return self._add("raw", data.decode("latin-1"))
+
+    def close_channel(self) -> Script:
+        return self._add("close_channel")
+
+    def wait_for_end_of_input(self) -> Script:
+        return self._add("wait_for_end_of_input")
+
+    def command(self) -> Any:
+        """The worker command that plays this script."""
+        text = json.dumps(self.steps)
+        flags = ["-u", "-X", "faulthandler"]
+        return lambda read_fd, write_fd: [sys.executable, *flags, __file__, str(read_fd), str(write_fd), text]
+
+
+class _Player:
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._reader = os.fdopen(read_fd, "rb")
+        self._writer = os.fdopen(write_fd, "wb")
+        self._channel = Channel(self._reader, self._writer)
+        self._run: Run | None = None
+        self._held: list[bytes] = []
+
+    def play(self, steps: list[tuple[str, list[Any]]]) -> None:
+        for step, arguments in steps:
+            getattr(self, f"_{step}")(*arguments)
+
+    def _send(self, message: Any) -> None:
+        self._channel.send(to_wire(message))
+
+    def _report(self, changes: dict[str, Any]) -> TargetReport:
+        assert self._run is not None
+        target = self._run.target
+        report = TargetReport(target.file, target.name, target.line, self._run.device, self._run.rung, Status.COMPILED)
+        return codec.from_json(TargetReport, {**codec.to_json(report), **changes})
+
+    def _hello(self, problem: str | None, protocol: int) -> None:
+        self._send(Hello(protocol, "3.11.0", sys.executable, os.getpid(), "2.13.0", None, problem))
+
+    def _take_run(self) -> None:
+        message = from_wire(self._channel.receive())
+        assert isinstance(message, Run)
+        self._run = message
+
+    def _progress(self, text: str) -> None:
+        self._send(Progress(1, Rung.CAPTURE, text))
+
+    def _log(self, text: str) -> None:
+        self._send(LogLine("info", text))
+
+    def _finding(self, value: Any) -> None:
+        self._send(FindingFound(1, codec.from_json(Finding, value)))
+
+    def _rung_done(self, changes: dict[str, Any]) -> None:
+        self._send(RungDone(1, Rung.CAPTURE, self._report(changes)))
+
+    def _done(self, changes: dict[str, Any]) -> None:
+        self._send(RunDone(1, self._report(changes)))
+
+    def _failed(self, kind: str, message: str, place: Any) -> None:
+        span = None if place is None else codec.from_json(Span, place)
+        self._send(RunFailed(1, Failure(FailureKind(kind), message, span, "Traceback ...")))
+
+    def _say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def _flood(self, count: int) -> None:
+        sys.stdout.write("x" * count)
+        sys.stdout.flush()
+
+    def _report_environment(self) -> None:
+        self._done({"message": f"{os.getpid()} {Path.cwd()}"})
+
+    def _signal(self, name: str) -> None:
+        os.kill(os.getpid(), signal.Signals[name])
+        self._hang()
+
+    def _exit(self, code: int) -> None:
+        os._exit(code)
+
+    def _hang(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            time.sleep(3600)
+
+    def _fork_hanging(self, pid_file: str) -> None:
+        pid = os.fork()
+        if pid == 0:
+            self._hang()
+        Path(pid_file).write_text(str(pid))
+
+    def _write_pid(self, pid_file: str) -> None:
+        Path(pid_file).write_text(str(os.getpid()))
+
+    def _touch_memory(self, count: int) -> None:
+        self._held.append(b"x" * count)
+
+    def _raw(self, text: str) -> None:
+        self._writer.write(text.encode("latin-1"))
+        self._writer.flush()
+
+    def _close_channel(self) -> None:
+        self._writer.close()
+
+    def _wait_for_end_of_input(self) -> None:
+        assert self._channel.receive() is None
+
+
+if __name__ == "__main__":
+    _Player(int(sys.argv[1]), int(sys.argv[2])).play(json.loads(sys.argv[3]))
