@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 import psutil
 import pytest
-from support.fake_worker import Script
 
 from inductoscope.protocol.messages import FailureKind, Hello, LogLine, Message, Progress, RungDone, Target, TargetKind
 from inductoscope.protocol.report import Finding, Rung, Severity, Span, Status
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerPool
+from support.fake_worker import Script
 
 TARGET = Target("/project/model.py", "Model.forward", 7, TargetKind.MODULE_CLASS, "Model")
 BREAK = Finding("graph-break", Severity.WARNING, "/project/model.py", 9, 4, 9, 9, "Dynamo stops here", Rung.CAPTURE)
@@ -219,18 +218,18 @@ async def test_an_error_in_the_callback_ends_the_worker_and_reaches_the_caller(t
 
 async def test_a_spare_is_used_by_the_next_run_and_replaced() -> None:
     pool = WorkerPool("python", command=Script().hello().take_run().report_environment().command())
-    spare = await pool.prepare(os.getcwd())
+    spare = await pool.prepare(str(Path.cwd()))
     assert isinstance(spare, Hello)
-    first = await pool.run(request(cwd=os.getcwd()), [].append)
-    assert first.report.message == f"{spare.pid} {os.getcwd()}"
-    second = await pool.run(request(cwd=os.getcwd()), [].append)
+    first = await pool.run(request(cwd=str(Path.cwd())), [].append)
+    assert first.report.message == f"{spare.pid} {Path.cwd()!s}"
+    second = await pool.run(request(cwd=str(Path.cwd())), [].append)
     assert second.hello is not None and second.hello.pid != spare.pid
     await pool.close()
 
 
 async def test_a_spare_in_another_folder_is_not_used(tmp_path: Path) -> None:
     pool = WorkerPool("python", command=Script().hello().take_run().report_environment().command())
-    spare = await pool.prepare(os.getcwd())
+    spare = await pool.prepare(str(Path.cwd()))
     assert isinstance(spare, Hello)
     outcome = await pool.run(request(cwd=str(tmp_path)), [].append)
     assert (outcome.report.message or "").split() == [str(outcome.hello and outcome.hello.pid), str(tmp_path)]
