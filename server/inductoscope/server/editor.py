@@ -1,0 +1,133 @@
+"""The session's editor: an LSP client behind pygls.
+
+Sends what the session wants shown, to clients that can show it; a client that cannot loses only that.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from lsprotocol import types
+
+from inductoscope.server import to_lsp
+from inductoscope.server.clock import Clock
+from inductoscope.server.diagnostics import Shown
+from inductoscope.server.documents import read_source, uri_of
+from inductoscope.server.features import status
+from inductoscope.server.ports import Progress
+from inductoscope.server.positions import Text
+from inductoscope.server.progress import DelayedProgress
+from inductoscope.server.snapshot import Snapshot
+from inductoscope.server.to_lsp import Profile, Where
+from inductoscope.server.transport import Server
+
+logger = logging.getLogger("inductoscope.editor")
+
+STATUS = "inductoscope/status"
+
+
+class LspEditor:
+    """Implements `ports.Editor` and `progress.Channel`."""
+
+    def __init__(self, server: Server, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self.profile = Profile()
+        self.wants_status = False
+        self._told: dict[str, Any] | None = None
+        self._cancels: dict[str, Callable[[], None]] = {}
+
+    def where(self, snapshot: Snapshot) -> Where:
+        """How to place things for this client."""
+
+        def uri(path: str) -> str:
+            document = snapshot.documents.get(path)
+            return document.uri if document else uri_of(path)
+
+        def text(path: str) -> Text:
+            document = snapshot.documents.get(path)
+            return document.text if document else Text(read_source(path) or "")
+
+        return Where(uri, text, self.profile.encoding)
+
+    def publish(self, snapshot: Snapshot, path: str, shown: tuple[Shown, ...]) -> None:
+        """Show these and only these findings in a file."""
+        where, document = self.where(snapshot), snapshot.documents.get(path)
+        self._server.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(
+                uri=where.uri(path),
+                version=document.version if document else None,
+                diagnostics=[to_lsp.diagnostic(item, where, self.profile) for item in shown],
+            )
+        )
+
+    def refresh(self) -> None:
+        """Have lenses asked for again."""
+        if self.profile.lens_refresh:
+            self._server.workspace_code_lens_refresh(None)
+
+    def status(self, snapshot: Snapshot) -> None:
+        """Tell the state of everything, when it is another than before."""
+        if self.wants_status:
+            now = status.status(snapshot)
+            if now != self._told:
+                self._told = now
+                self._server.protocol.notify(STATUS, now)
+
+    def tell(self, message: str) -> None:
+        """Show the person a sentence."""
+        logger.warning("%s", message)
+        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
+
+    def show_document(self, uri: str) -> None:
+        """Open a document, when the client can."""
+        if self.profile.show_document:
+            self._server.window_show_document(types.ShowDocumentParams(uri=uri, take_focus=True))
+
+    def progress(self, title: str, cancel: Callable[[], None]) -> Progress:
+        """Show work that the person may cancel."""
+        return DelayedProgress(self, self._clock, title, cancel)
+
+    def create(self, title: str, cancel: Callable[[], None], ready: Callable[[str], None]) -> None:
+        """See `progress.Channel`."""
+        if not self.profile.progress:
+            return
+        token = f"inductoscope-{uuid.uuid4()}"
+        self._cancels[token] = cancel
+        request = self._server.protocol.send_request(
+            types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.WorkDoneProgressCreateParams(token)
+        )
+
+        def answered(_: Any) -> None:
+            if request.cancelled() or request.exception() is not None:
+                logger.warning("the client refused to show progress for %s", title)
+                self._cancels.pop(token, None)
+            else:
+                ready(token)
+
+        request.add_done_callback(answered)
+
+    def begin(self, token: str, title: str) -> None:
+        """See `progress.Channel`."""
+        self._send_progress(token, types.WorkDoneProgressBegin(title=title, cancellable=True))
+
+    def report(self, token: str, text: str) -> None:
+        """See `progress.Channel`."""
+        self._send_progress(token, types.WorkDoneProgressReport(message=text, cancellable=True))
+
+    def end(self, token: str, text: str) -> None:
+        """See `progress.Channel`."""
+        self._cancels.pop(token, None)
+        self._send_progress(token, types.WorkDoneProgressEnd(message=text or None))
+
+    def cancelled(self, token: str | int) -> None:
+        """The person cancelled."""
+        cancel = self._cancels.pop(str(token), None)
+        if cancel is not None:
+            cancel()
+
+    def _send_progress(self, token: str, value: Any) -> None:
+        self._server.protocol.notify(types.PROGRESS, types.ProgressParams(token=token, value=value))

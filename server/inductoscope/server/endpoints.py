@@ -1,0 +1,301 @@
+"""Which LSP message does what: unpacks parameters, calls the session or a feature, packs the answer.
+
+Requests are functions of a snapshot and answer at once; whatever takes long is started in the session and shown when it
+is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+
+from inductoscope.protocol import codec
+from inductoscope.server import settings, to_lsp
+from inductoscope.server.documents import path_of, uri_of
+from inductoscope.server.editor import LspEditor
+from inductoscope.server.features import actions, artifacts, explore, hover, lens
+from inductoscope.server.features.actions import ActionKind
+from inductoscope.server.features.commands import CommandName, obstacle
+from inductoscope.server.folders import NO_FOLDER, Folders
+from inductoscope.server.session import Session
+from inductoscope.server.settings import Trust
+from inductoscope.server.to_lsp import BadArgumentsError, Subject
+from inductoscope.server.transport import Server
+
+logger = logging.getLogger("inductoscope.endpoints")
+
+SECTION = "inductoscope"
+
+Handler: TypeAlias = Callable[..., Any]
+
+CONFIGURATION_TIMEOUT_S = 10.0
+"""How long a client may take to tell its settings before those it started with are used."""
+
+
+class Endpoints:
+    """The handlers of one server."""
+
+    def __init__(self, server: Server, editor: LspEditor, folders: Folders, session: Session) -> None:
+        self._server = server
+        self._editor = editor
+        self._folders = folders
+        self._session = session
+        self._start_values: dict[str, Any] = {}
+        self._told: set[str] = set()
+
+    def register(self) -> None:
+        """Bind every method and command."""
+        handlers: dict[str, Handler] = {
+            types.INITIALIZE: self.initialize,
+            types.INITIALIZED: self.initialized,
+            types.SHUTDOWN: self.shutdown,
+            types.TEXT_DOCUMENT_DID_OPEN: self.did_open,
+            types.TEXT_DOCUMENT_DID_CHANGE: self.did_change,
+            types.TEXT_DOCUMENT_DID_SAVE: self.did_save,
+            types.TEXT_DOCUMENT_DID_CLOSE: self.did_close,
+            types.WORKSPACE_DID_CHANGE_WATCHED_FILES: self.did_change_files,
+            types.WORKSPACE_DID_CHANGE_CONFIGURATION: self.did_change_configuration,
+            types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self.did_change_folders,
+            types.WINDOW_WORK_DONE_PROGRESS_CANCEL: self.cancel_progress,
+            types.TEXT_DOCUMENT_HOVER: self.hover,
+            types.TEXT_DOCUMENT_CODE_LENS: self.code_lens,
+            types.WORKSPACE_TEXT_DOCUMENT_CONTENT: self.content,
+            "inductoscope/sync": self.sync,
+            "inductoscope/explore": self.explore,
+            "inductoscope/trust": self.trust,
+        }
+        # pygls marks what it registers, which only a wrapper of a bound method lets it do.
+        for method, handler in handlers.items():
+            self._server.feature(method)(functools.partial(handler))
+        kinds = [kind.value for kind in ActionKind]
+        self._server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))(
+            functools.partial(self.code_action)
+        )
+        commands: dict[CommandName, Handler] = {
+            CommandName.CHECK: self.check,
+            CommandName.BENCHMARK: self.benchmark,
+            CommandName.SHOW_KERNELS: self.show_kernels,
+            CommandName.RESTART: self.restart,
+        }
+        for name, handler in commands.items():
+            self._server.command(name.value)(functools.partial(handler))
+
+    # Life
+
+    def initialize(self, params: types.InitializeParams) -> None:
+        """Learn what the client can do, and the settings to start with."""
+        options = params.initialization_options if isinstance(params.initialization_options, dict) else {}
+        encoding = self._server.workspace.position_encoding
+        self._editor.profile = to_lsp.profile(params.capabilities, getattr(encoding, "value", encoding))
+        self._editor.wants_status = options.get("status") is True
+        self._session.trust(Trust.UNTRUSTED if options.get("trusted") is False else Trust.TRUSTED)
+        values = options.get("settings")
+        self._start_values = values if isinstance(values, dict) else {}
+        for uri in self._server.workspace.folders:
+            self._folders.add(path_of(uri) or NO_FOLDER)
+
+    async def initialized(self, _: types.InitializedParams) -> None:
+        """Learn the settings; only then may anything run."""
+        if self._editor.profile.watches_files:
+            self._watch_files()
+        await self._pull_settings()
+        self._session.start()
+
+    async def shutdown(self, _: None) -> None:
+        """End everything that runs."""
+        await self._session.shutdown()
+
+    def _watch_files(self) -> None:
+        watchers = [types.FileSystemWatcher(pattern) for pattern in ("**/*.py", "**/pyproject.toml")]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        self._server.client_register_capability(
+            types.RegistrationParams([types.Registration("watch-files", method, options)])
+        )
+
+    # Settings
+
+    async def did_change_configuration(self, params: types.DidChangeConfigurationParams) -> None:
+        """Settings changed: ask for them, or take what clients that cannot be asked have sent."""
+        if not self._editor.profile.configuration:
+            values = params.settings if isinstance(params.settings, dict) else {}
+            await self._configure(NO_FOLDER, values.get(SECTION, values))
+            return
+        await self._pull_settings()
+
+    async def did_change_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        """Folders came and went."""
+        for removed in params.event.removed:
+            await self._folders.remove(path_of(removed.uri) or NO_FOLDER)
+        for added in params.event.added:
+            self._folders.add(path_of(added.uri) or NO_FOLDER)
+        await self._pull_settings()
+
+    async def _pull_settings(self) -> None:
+        folders = (NO_FOLDER, *self._folders.paths)
+        answers: list[Any] = [None] * len(folders)
+        if self._editor.profile.configuration:
+            items = [types.ConfigurationItem(uri_of(folder) if folder else None, SECTION) for folder in folders]
+            request = self._server.workspace_configuration_async(types.ConfigurationParams(items))
+            try:
+                answers = list(await asyncio.wait_for(request, CONFIGURATION_TIMEOUT_S))
+            except (asyncio.TimeoutError, JsonRpcException) as error:
+                logger.warning("the client does not tell its settings: %r", error)
+        for folder, answer in zip(folders, answers, strict=False):
+            await self._configure(folder, answer)
+
+    async def _configure(self, folder: str, values: Any) -> None:
+        told = {key: value for key, value in values.items() if value is not None} if isinstance(values, dict) else {}
+        read = settings.read({**self._start_values, **told})
+        for problem in read.problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                self._editor.tell(problem)
+        await self._session.configure(folder, read.settings)
+
+    def trust(self, params: Any) -> None:
+        """The person granted or withdrew trust."""
+        trusted = isinstance(params, dict) and params.get("trusted") is True
+        self._session.trust(Trust.TRUSTED if trusted else Trust.UNTRUSTED)
+
+    # Documents
+
+    def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """A document was opened."""
+        document = params.text_document
+        path = path_of(document.uri)
+        if path is not None and document.language_id == "python":
+            self._session.open(document.uri, path, document.version, document.text)
+
+    def did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """A document has a new text; with full synchronisation the last change is all of it."""
+        path = self._open_path(params.text_document.uri)
+        if path is not None and params.content_changes:
+            self._session.change(path, params.text_document.version, params.content_changes[-1].text)
+
+    def did_save(self, params: types.DidSaveTextDocumentParams) -> None:
+        """A document was saved."""
+        path = self._open_path(params.text_document.uri)
+        if path is not None:
+            self._session.save(path)
+
+    def did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """A document was closed."""
+        path = self._open_path(params.text_document.uri)
+        if path is not None:
+            self._session.close(path)
+
+    def did_change_files(self, _: types.DidChangeWatchedFilesParams) -> None:
+        """Files changed, perhaps by somebody else."""
+        self._session.files_changed()
+
+    def _open_path(self, uri: str) -> str | None:
+        path = path_of(uri)
+        return path if path is not None and self._session.snapshot().documents.get(path) else None
+
+    # Requests
+
+    def hover(self, params: types.HoverParams) -> types.Hover | None:
+        """What is known of a line."""
+        path, snapshot = self._open_path(params.text_document.uri), self._session.snapshot()
+        found = hover.hover(snapshot, path, params.position.line + 1) if path else None
+        if path is None or found is None:
+            return None
+        return to_lsp.hover(found, path, self._editor.where(snapshot), self._editor.profile)
+
+    def code_lens(self, params: types.CodeLensParams) -> list[types.CodeLens]:
+        """What stands above the targets."""
+        path, snapshot = self._open_path(params.text_document.uri), self._session.snapshot()
+        if path is None:
+            return []
+        where = self._editor.where(snapshot)
+        return [to_lsp.code_lens(item, path, where) for item in lens.lenses(snapshot, path)]
+
+    def code_action(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """What can be done at a place."""
+        path, snapshot, client = (
+            self._open_path(params.text_document.uri),
+            self._session.snapshot(),
+            self._editor.profile,
+        )
+        if path is None or not client.action_literals:
+            return []
+        found = actions.actions(snapshot, path, params.range.start.line + 1, params.range.end.line + 1)
+        wanted = (item for item in found if to_lsp.kind_wanted(item.kind.value, params.context.only))
+        possible = (item for item in wanted if client.disabled_actions or item.disabled is None)
+        return [to_lsp.code_action(item, self._editor.where(snapshot)) for item in possible]
+
+    def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        """The text of a document that is made of results."""
+        address = artifacts.parse(params.uri)
+        if address is None:
+            raise JsonRpcInvalidParams(f"Not an address of this server: {params.uri}")
+        return types.TextDocumentContentResult(artifacts.content(self._session.snapshot(), address))
+
+    async def sync(self, params: Any) -> dict[str, Any]:
+        """Answer when all is done for a document."""
+        subject = _subject(params)
+        snapshot = await self._session.settled(subject.path, subject.version)
+        document = snapshot.documents.get(subject.path)
+        targets = [
+            {"name": view.target.name, "status": codec.to_json(view.settled.report.status) if view.settled else None}
+            for view in snapshot.targets_in(subject.path)
+        ]
+        return {"version": document.version if document else None, "targets": targets}
+
+    def explore(self, params: Any) -> dict[str, Any]:
+        """All facts of a document."""
+        return explore.explore(self._session.snapshot(), _subject(params).path)
+
+    # Commands
+
+    def check(self, *arguments: Any) -> None:
+        """Check a target, a document, or everything."""
+        subject = _subject(arguments[0]) if arguments else None
+        self._session.check(subject.path if subject else None, subject.target if subject else None)
+
+    def benchmark(self, *arguments: Any) -> None:
+        """Measure a target."""
+        subject = self._possible(CommandName.BENCHMARK, arguments)
+        if subject is not None:
+            self._session.benchmark(subject.path, subject.target or "")
+
+    def show_kernels(self, *arguments: Any) -> str | None:
+        """Open the report of a target; returns its address."""
+        subject = self._possible(CommandName.SHOW_KERNELS, arguments)
+        if subject is None:
+            return None
+        uri = artifacts.Address(subject.path, subject.target or "", artifacts.REPORT).uri
+        self._editor.show_document(uri)
+        return uri
+
+    async def restart(self) -> None:
+        """Start afresh."""
+        await self._session.restart()
+
+    def cancel_progress(self, params: types.WorkDoneProgressCancelParams) -> None:
+        """The person cancelled what a progress shows."""
+        self._editor.cancelled(params.token)
+
+    def _possible(self, name: CommandName, arguments: tuple[Any, ...]) -> Subject | None:
+        """The subject of a command on a target; when the command cannot be done, the person is told why."""
+        subject, snapshot = _subject(arguments[0] if arguments else None), self._session.snapshot()
+        view = snapshot.find(subject.path, subject.target or "")
+        why = obstacle(snapshot, view, name) if view else f"There is no target {subject.target} in {subject.path}."
+        if why is not None:
+            self._editor.tell(why)
+            return None
+        return subject
+
+
+def _subject(value: Any) -> Subject:
+    try:
+        return to_lsp.subject(value)
+    except BadArgumentsError as error:
+        raise JsonRpcInvalidParams(str(error)) from None

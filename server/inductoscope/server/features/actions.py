@@ -1,0 +1,63 @@
+"""What can be done at a place: every lens command, and fixes for findings."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from inductoscope.server.features import fixes
+from inductoscope.server.features.commands import Command, CommandName, obstacle
+from inductoscope.server.snapshot import Snapshot, TargetView
+
+
+class ActionKind(enum.Enum):
+    """Kinds as clients filter by them."""
+
+    QUICK_FIX = "quickfix"
+    CHECK = "source.inductoscope.check"
+    BENCHMARK = "source.inductoscope.benchmark"
+    SHOW_KERNELS = "source.inductoscope.showKernels"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that can be done: a command or an edit; `disabled` says why it cannot be done now."""
+
+    title: str
+    kind: ActionKind
+    command: Command | None = None
+    fix: fixes.Fix | None = None
+    disabled: str | None = None
+
+
+_SOURCE_ACTIONS = (
+    (CommandName.CHECK, ActionKind.CHECK, "Check {} now"),
+    (CommandName.BENCHMARK, ActionKind.BENCHMARK, "Benchmark {}: compiled vs eager"),
+    (CommandName.SHOW_KERNELS, ActionKind.SHOW_KERNELS, "Show the kernels of {}"),
+)
+
+
+def actions(snapshot: Snapshot, path: str, first: int, last: int) -> tuple[Action, ...]:
+    """What can be done for lines `first` to `last` of an open file."""
+    found = [Action(fix.title, ActionKind.QUICK_FIX, fix=fix) for fix in fixes.fixes(snapshot, path, first, last)]
+    for view in snapshot.targets_in(path):
+        if _touches(snapshot, view, first, last):
+            found += _of(snapshot, view)
+    return tuple(found)
+
+
+def _of(snapshot: Snapshot, view: TargetView) -> list[Action]:
+    found = []
+    for name, kind, words in _SOURCE_ACTIONS:
+        title = words.format(view.target.name)
+        command = Command(name, title, view.target.file, view.target.name)
+        found.append(Action(title, kind, command=command, disabled=obstacle(snapshot, view, name)))
+    return found
+
+
+def _touches(snapshot: Snapshot, view: TargetView, first: int, last: int) -> bool:
+    line = snapshot.line_of(view)
+    if line is None:
+        return False
+    length = max(view.target.end_line - view.target.line, 0)
+    return line <= last and first <= line + length

@@ -1,0 +1,194 @@
+"""What is known of a line: cards for the breaks, recompiles and kernels that it led to.
+
+Says nothing when there is nothing.  Text is built from blocks, which a client gets as Markdown or as plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inductoscope.protocol.report import (
+    DeviceSync,
+    FusionGroup,
+    GraphBreak,
+    Kernel,
+    KernelLanguage,
+    Outcome,
+    Phase,
+    Recompile,
+    TargetReport,
+)
+from inductoscope.server import words
+from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
+from inductoscope.server.snapshot import Result, Snapshot, TargetView
+
+SOURCE_LINES = 60
+"""Lines of a kernel's source that a hover shows at most; the whole is in its document."""
+
+_OUTCOMES = {
+    Outcome.SPLIT: "The graph is split here: one before, one after, Python in between.",
+    Outcome.REST_EAGER: "The rest of this function runs eagerly.",
+    Outcome.FUNCTION_EAGER: "The whole function runs eagerly.",
+}
+
+
+@dataclass(frozen=True)
+class Hover:
+    """What to show for a line (1-based)."""
+
+    line: int
+    blocks: tuple[Block, ...]
+
+
+def hover(snapshot: Snapshot, path: str, line: int) -> Hover | None:
+    """What is known of a line of an open file."""
+    blocks: list[Block] = []
+    for view in snapshot.targets.values():
+        for result in view.results:
+            then = snapshot.then_at(result, path, line)
+            cards = list(_cards(result.report, path, then)) if then is not None else []
+            if cards:
+                blocks += [*cards, _origin(snapshot, view, result)]
+                break  # an older result has nothing to add about a line that a newer one speaks of
+    return Hover(line, tuple(blocks)) if blocks else None
+
+
+def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
+    for item in report.breaks:
+        if (item.file, item.line) == (path, line):
+            yield from _break_card(item)
+    for recompile in report.recompiles:
+        if (path, line) in _places(recompile):
+            yield from _recompile_card(recompile)
+    for sync in report.syncs:
+        if (sync.file, sync.line) == (path, line):
+            yield from _sync_card(sync)
+    for kernel in report.kernels:
+        if _touches(kernel, path, line):
+            yield from _kernel_card(report, kernel, path, line)
+
+
+def _break_card(item: GraphBreak) -> Iterator[Block]:
+    yield Heading(f"Graph break: {item.reason}")
+    yield Words(_OUTCOMES[item.outcome] + (f" Met {item.count} times." if item.count > 1 else ""))
+    if item.explanation:
+        yield Words(item.explanation)
+    if item.hints:
+        yield Points(item.hints)
+    if item.link:
+        yield Link(f"About {item.code}", item.link)
+
+
+def _recompile_card(item: Recompile) -> Iterator[Block]:
+    which = "" if item.input_set is None else f" by input set {item.input_set + 1}"
+    yield Heading(f"Recompiled{which}: {item.function}")
+    yield Points(tuple(_guard_words(guard.source, guard.expected, guard.actual, guard.text) for guard in item.guards))
+
+
+def _guard_words(source: str, expected: str | None, actual: str | None, text: str) -> str:
+    if expected is None or actual is None:
+        return text
+    return f"{source}: expected {expected}, got {actual} ({text})"
+
+
+def _sync_card(item: DeviceSync) -> Iterator[Block]:
+    times = f", {item.count} times" if item.count > 1 else ""
+    yield Heading(f"The host waits for the device here ({item.what}{times})")
+    if item.value is not None:
+        guess = "guessed to be" if item.guessed else "it was"
+        yield Words(f"The value: {guess} {item.value}." + (f" {item.reason}" if item.reason else ""))
+
+
+def _kernel_card(report: TargetReport, kernel: Kernel, path: str, line: int) -> Iterator[Block]:
+    group = next((group for group in report.fusion_groups if group.kernel == kernel.name), None)
+    yield Heading(f"Kernel {kernel.name}")
+    yield Points(tuple(_kernel_points(kernel, group, path, line)))
+    if kernel.note:
+        yield Note(kernel.note)
+    if kernel.source:
+        yield _source_block(kernel, path, line)
+
+
+def _kernel_points(kernel: Kernel, group: FusionGroup | None, path: str, line: int) -> Iterator[str]:
+    yield _kind(kernel, group)
+    if together := _fused_with(group, path, line):
+        yield f"fused with {together}"
+    if kernel.bytes_read is not None and kernel.bytes_written is not None:
+        yield f"reads {words.size(kernel.bytes_read)}, writes {words.size(kernel.bytes_written)}"
+    if kernel.flops:
+        yield f"{kernel.flops:,} floating-point operations"
+    if kernel.measured is not None:
+        measured = kernel.measured
+        yield f"measured {words.duration(measured.us)} on {measured.where} ({measured.method}, {measured.runs} runs)"
+    if kernel.predicted is not None:
+        yield words.predicted(kernel.predicted)
+    if kernel.resources is not None:
+        yield words.resources(kernel.resources)
+    for apart in (group.apart_from if group else ())[:3]:
+        yield f"not fused with {apart.group}: {apart.reason}"
+
+
+def _kind(kernel: Kernel, group: FusionGroup | None) -> str:
+    what = "library call" if kernel.language is KernelLanguage.EXTERN else f"{kernel.language.value} kernel"
+    parts = [f"hand-written {what}" if kernel.user_written else what]
+    if group is not None:
+        parts.append(group.kind)
+        if group.fusion != "none":
+            parts.append(f"{group.fusion} fusion of {words.count(len(group.ops), 'operator')}")
+    if kernel.phase is Phase.BACKWARD:
+        parts.append("backward")
+    return ", ".join(parts)
+
+
+def _fused_with(group: FusionGroup | None, path: str, line: int) -> str:
+    """The operators of other lines that the kernel also computes."""
+    by_line: dict[tuple[str, int], list[str]] = {}
+    for op in group.ops if group else ():
+        if op.file is not None and op.line is not None and (op.file, op.line) != (path, line):
+            ops = by_line.setdefault((op.file, op.line), [])
+            if op.op not in ops:
+                ops.append(op.op)
+    return "; ".join(f"{_where(file, number, path)} ({', '.join(ops)})" for (file, number), ops in by_line.items())
+
+
+def _where(file: str, line: int, path: str) -> str:
+    return f"line {line}" if file == path else f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}"
+
+
+def _source_block(kernel: Kernel, path: str, line: int) -> Code:
+    """The kernel's source with the lines that this line became marked, shown first when it is long."""
+    marked = {m.kernel_line for m in kernel.line_map if (m.file, m.line) == (path, line)}
+    source = (kernel.source or "").rstrip("\n").split("\n")
+    comment = "#" if kernel.language is KernelLanguage.TRITON else "//"
+    language = "python" if kernel.language is KernelLanguage.TRITON else "cpp"
+    first = 0
+    if len(source) > SOURCE_LINES and marked:
+        first = max(min(min(marked) - 4, len(source) - SOURCE_LINES), 0)
+    shown = []
+    for number, text in enumerate(source[first : first + SOURCE_LINES], start=first + 1):
+        shown.append(f"{text}  {comment} <- line {line}" if number in marked else text)
+    if first:
+        shown.insert(0, f"{comment} … {words.count(first, 'line')} above")
+    if (rest := len(source) - first - SOURCE_LINES) > 0:
+        shown.append(f"{comment} … {words.count(rest, 'line')} below")
+    return Code(language, "\n".join(shown))
+
+
+def _origin(snapshot: Snapshot, view: TargetView, result: Result) -> Note:
+    parts = [view.target.name, words.device(result.report.device), words.age(snapshot.now - result.at)]
+    if snapshot.is_stale(result):
+        parts.append("before the last edits")
+    if result is view.current:
+        parts.append("still checking")
+    return Note(", ".join(parts))
+
+
+def _touches(kernel: Kernel, path: str, line: int) -> bool:
+    places = {(place.file, place.line) for place in kernel.lines}
+    return (path, line) in places | {(mapping.file, mapping.line) for mapping in kernel.line_map}
+
+
+def _places(recompile: Recompile) -> set[tuple[str, int]]:
+    guards = {(g.file, g.line) for g in recompile.guards if g.file is not None and g.line is not None}
+    return guards or {(recompile.file, recompile.line)}

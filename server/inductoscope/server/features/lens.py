@@ -1,0 +1,82 @@
+"""What stands above each target: what became of it, and what it would gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inductoscope.server import words
+from inductoscope.server.features.commands import Command, CommandName, kernels_of, obstacle
+from inductoscope.server.settings import RunMode, Trust
+from inductoscope.server.snapshot import Activity, Snapshot, TargetView
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A few words above a line (1-based); `command` is what clicking them does."""
+
+    line: int
+    title: str
+    command: Command | None
+
+
+def lenses(snapshot: Snapshot, path: str) -> tuple[Lens, ...]:
+    """The lenses of an open file, in the order of the file."""
+    found: list[Lens] = []
+    for view in snapshot.targets_in(path):
+        line = snapshot.line_of(view)
+        if line is not None:
+            found += _of(snapshot, view, line)
+    return tuple(found)
+
+
+def summary(snapshot: Snapshot, view: TargetView) -> str:
+    """What became of a target, in one line."""
+    settled = view.settled
+    doing = _doing(view)
+    if settled is None:
+        return doing or _not_checked(snapshot, view)
+    notes = [doing] if doing else ["edited since"] if snapshot.is_stale(settled) else []
+    if view.failed is not None and view.good is not None:
+        notes.append("what is shown below is from the last run that came through")
+    return words.summary(settled.report) + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
+    def lens(name: CommandName, title: str) -> Lens:
+        possible = obstacle(snapshot, view, name) is None
+        return Lens(line, title, Command(name, title, view.target.file, view.target.name) if possible else None)
+
+    main = CommandName.SHOW_KERNELS if kernels_of(view) else CommandName.CHECK
+    found = [lens(main, summary(snapshot, view))]
+    if view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
+        found.append(lens(CommandName.BENCHMARK, _benchmark(snapshot, view)))
+    return found
+
+
+def _doing(view: TargetView) -> str | None:
+    if view.activity is Activity.CHECKING:
+        return "checking…"
+    return "waiting to be checked…" if view.activity is Activity.WAITING else None
+
+
+def _not_checked(snapshot: Snapshot, view: TargetView) -> str:
+    if snapshot.trust is Trust.UNTRUSTED:
+        return "not checked: this workspace is not trusted"
+    if view.scanned.inputs is None:
+        return "no example inputs"
+    if snapshot.settings_of(view.target.file).run is RunMode.MANUAL:
+        return "not checked yet: click to check"
+    return "not checked yet"
+
+
+def _benchmark(snapshot: Snapshot, view: TargetView) -> str:
+    if view.activity is Activity.MEASURING:
+        return "measuring…"
+    measured = view.measured
+    if measured is None:
+        return "Benchmark compiled vs eager"
+    if measured.benchmark is None:
+        why = measured.failure.message if measured.failure else measured.result.report.message
+        return "Benchmark failed" + (f": {words.first_sentence(why)}" if why else "")
+    text = words.benchmark(measured.benchmark)
+    return f"{text} (edited since)" if snapshot.is_stale(measured.result) else text

@@ -1,0 +1,57 @@
+"""What the session needs of the outside: somebody to show things to, and somebody to run things.
+
+The real ones are in `editor` (over LSP) and `workers`; tests bring their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from inductoscope.server.diagnostics import Shown
+from inductoscope.server.settings import Settings
+from inductoscope.server.snapshot import Snapshot
+from inductoscope.server.workers.run import OnEvent, RunOutcome, RunRequest
+
+
+class Progress(Protocol):
+    """Shows that something is going on; `end` must be called once."""
+
+    def report(self, text: str) -> None:
+        """Say what is being done now."""
+
+    def end(self, text: str) -> None:
+        """Say how it ended."""
+
+
+class Editor(Protocol):
+    """Where the session shows things.  No method waits for the person or the client."""
+
+    def publish(self, snapshot: Snapshot, path: str, shown: tuple[Shown, ...]) -> None:
+        """Show these and only these findings in a file."""
+
+    def refresh(self) -> None:
+        """Have lenses asked for again."""
+
+    def status(self, snapshot: Snapshot) -> None:
+        """Tell the state of everything."""
+
+    def tell(self, message: str) -> None:
+        """Show the person a sentence."""
+
+    def progress(self, title: str, cancel: Callable[[], None]) -> Progress:
+        """Show work that the person may cancel."""
+
+
+class Runner(Protocol):
+    """Runs requests in the interpreter of one workspace folder."""
+
+    async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
+        """Do it.  Never raises for anything that the program does; cancelling ends it."""
+
+    async def close(self) -> None:
+        """End everything that was started ahead of time."""
+
+
+MakeRunner = Callable[[str, Settings], Runner]
+"""The runner for a workspace folder with these settings; raises nothing: one that cannot run says so when asked to."""

@@ -1,0 +1,89 @@
+"""What a run does to a target's view: pure functions of the view, the run and what the worker said.
+
+A run that fails never removes what still holds: its findings stand beside those of the last good run.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from inductoscope.protocol.messages import FindingFound, Message, Progress, RungDone, Target
+from inductoscope.protocol.report import Rung, Status, TargetReport
+from inductoscope.server.positions import Text
+from inductoscope.server.snapshot import Environment, Measurement, Result, TargetView
+from inductoscope.server.workers.run import RunOutcome, RunRequest
+
+
+class Purpose(enum.Enum):
+    """Why a target is run."""
+
+    CHECK = "check"
+    MEASURE = "measure"
+
+    @property
+    def title(self) -> str:
+        """What is going on, for people."""
+        return "Checking" if self is Purpose.CHECK else "Measuring"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: what is asked of the worker, and which texts its answer will be about."""
+
+    request: RunRequest
+    purpose: Purpose
+    generation: int
+    version: int
+    texts: Mapping[str, Text]
+    fingerprint: str
+
+    def result(self, report: TargetReport, now: float) -> Result:
+        """The answer to this run."""
+        return Result(report, self.generation, self.version, self.texts, now, self.fingerprint)
+
+
+def heard(view: TargetView, plan: Plan, message: Message, now: float) -> TargetView:
+    """After a message that is not the last of its run."""
+    if isinstance(message, Progress):
+        return replace(view, doing=message.text)
+    if plan.purpose is not Purpose.CHECK:
+        return view
+    if isinstance(message, RungDone):
+        return replace(view, current=plan.result(message.report, now))
+    if isinstance(message, FindingFound):
+        report = view.current.report if view.current else _nothing_yet(plan.request)
+        if message.finding in report.findings:
+            return view
+        report = replace(report, findings=(*report.findings, message.finding))
+        return replace(view, current=plan.result(report, now))
+    return view
+
+
+def finished(view: TargetView, plan: Plan, outcome: RunOutcome, now: float) -> TargetView:
+    """After a run has ended by itself, well or not."""
+    result = plan.result(outcome.report, now)
+    if plan.purpose is Purpose.MEASURE:
+        return replace(view, measured=Measurement(result, outcome.failure))
+    if outcome.failure is not None or outcome.report.status is Status.FAILED:
+        return replace(view, failed=result, failure=outcome.failure)
+    return replace(view, good=result, failed=None, failure=None)
+
+
+def over(view: TargetView) -> TargetView:
+    """After a run is over in whatever way, cancelled too: what it had found so far is dropped or in its result."""
+    return replace(view, current=None, doing=None)
+
+
+def learned(before: Environment, outcome: RunOutcome) -> Environment:
+    """What is known of the interpreter after a run."""
+    hello, failure = outcome.hello, outcome.failure
+    if hello is not None:
+        return Environment(hello.executable, hello.python, hello.torch, hello.triton, hello.problem, hello.warning)
+    return before if failure is None else replace(before, problem=failure.message)
+
+
+def _nothing_yet(request: RunRequest) -> TargetReport:
+    target: Target = request.target
+    return TargetReport(target.file, target.name, target.line, request.device, Rung.SCAN, Status.NOT_RUN)

@@ -1,0 +1,160 @@
+"""What the user can set, read from plain JSON values.
+
+A wrong value never breaks anything: it is reported in a sentence and the default stands.  Knows no LSP types.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inductoscope.protocol import devices
+from inductoscope.protocol.codes import CODES
+from inductoscope.protocol.report import Rung
+
+
+class RunMode(enum.Enum):
+    """When targets are run."""
+
+    ON_SAVE = "onSave"
+    ON_TYPE = "onType"
+    MANUAL = "manual"
+
+
+class Trust(enum.Enum):
+    """Whether code of the workspace may be run."""
+
+    TRUSTED = "trusted"
+    UNTRUSTED = "untrusted"
+
+
+CHECK_RUNGS = (Rung.CAPTURE, Rung.LOWER, Rung.ASSEMBLE)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one workspace folder; `docs/lsp-extensions.md` describes each."""
+
+    interpreter: tuple[str, ...] = ()
+    device: str = "auto"
+    run: RunMode = RunMode.ON_SAVE
+    rung: Rung = Rung.ASSEMBLE
+    timeout_s: float = 120.0
+    memory_mib: int = 0
+    show: frozenset[str] = frozenset()
+    hide: frozenset[str] = frozenset()
+
+    def publishes(self, code: str) -> bool:
+        """Whether findings of that code are shown as diagnostics."""
+        known = CODES.get(code)
+        default = known is None or known.shown
+        return code not in self.hide and (default or code in self.show)
+
+    def needs_new_workers(self, other: Settings) -> bool:
+        """Whether going from these settings to `other` makes the present workers useless."""
+        return self.interpreter != other.interpreter
+
+    def needs_new_runs(self, other: Settings) -> bool:
+        """Whether going from these settings to `other` makes the present results out of date."""
+        return (self.interpreter, self.device, self.rung) != (other.interpreter, other.device, other.rung)
+
+
+@dataclass(frozen=True)
+class Read:
+    """Settings that were read, and a sentence for each value that could not be used."""
+
+    settings: Settings
+    problems: tuple[str, ...] = ()
+
+
+class _UnfitError(ValueError):
+    """A value does not fit; the message says what would."""
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise _UnfitError("an array of strings")
+
+
+def _codes(value: Any) -> frozenset[str]:
+    codes = frozenset(_words(value))
+    if unknown := sorted(codes - CODES.keys()):
+        raise _UnfitError(f"an array of finding codes, and {', '.join(unknown)} is none")
+    return codes
+
+
+def _device(value: Any) -> str:
+    try:
+        return devices.parse(value if isinstance(value, str) else repr(value)).text
+    except devices.UnknownDeviceError as error:
+        raise _UnfitError(f"a device ({error})") from None
+
+
+def _run_mode(value: Any) -> RunMode:
+    try:
+        return RunMode(value)
+    except ValueError:
+        raise _UnfitError("one of " + ", ".join(mode.value for mode in RunMode)) from None
+
+
+def _rung(value: Any) -> Rung:
+    for rung in CHECK_RUNGS:
+        if rung.value == value:
+            return rung
+    raise _UnfitError("one of " + ", ".join(rung.value for rung in CHECK_RUNGS))
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    raise _UnfitError("a number of seconds above 0")
+
+
+def _mebibytes(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise _UnfitError("a whole number of MiB, or 0 for no limit")
+
+
+@dataclass(frozen=True)
+class _Key:
+    name: str
+    attribute: str
+    read: Callable[[Any], Any] = field(repr=False)
+
+
+_KEYS = (
+    _Key("interpreter", "interpreter", _words),
+    _Key("device", "device", _device),
+    _Key("run", "run", _run_mode),
+    _Key("rung", "rung", _rung),
+    _Key("timeout", "timeout_s", _seconds),
+    _Key("memory", "memory_mib", _mebibytes),
+    _Key("show", "show", _codes),
+    _Key("hide", "hide", _codes),
+)
+
+NAMES = tuple(key.name for key in _KEYS)
+
+
+def read(value: Any) -> Read:
+    """Settings from the JSON object of the section `inductoscope`; unknown keys are ignored, null means unset."""
+    if value is None:
+        return Read(Settings())
+    if not isinstance(value, Mapping):
+        return Read(Settings(), ("The setting inductoscope should be an object; the defaults are used.",))
+    found: dict[str, Any] = {}
+    problems: list[str] = []
+    for key in _KEYS:
+        if value.get(key.name) is None:
+            continue
+        try:
+            found[key.attribute] = key.read(value[key.name])
+        except _UnfitError as unfit:
+            problems.append(f"The setting inductoscope.{key.name} should be {unfit}; the default is used.")
+    return Read(Settings(**found), tuple(problems))

@@ -1,0 +1,207 @@
+"""Everything between the server's own values and LSP's: the only module that builds or reads lsprotocol values.
+
+Own lines are 1-based and own columns code points; LSP lines are 0-based and columns in the client's unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+
+from inductoscope.protocol import codec
+from inductoscope.protocol.report import Finding, Severity
+from inductoscope.server.diagnostics import Shown
+from inductoscope.server.documents import path_of
+from inductoscope.server.features.actions import Action
+from inductoscope.server.features.commands import Command
+from inductoscope.server.features.fixes import Fix
+from inductoscope.server.features.hover import Hover
+from inductoscope.server.features.lens import Lens
+from inductoscope.server.features.markup import Markup, write
+from inductoscope.server.positions import Encoding, Text, to_client
+
+SOURCE = "inductoscope"
+
+_SEVERITIES = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.INFORMATION: types.DiagnosticSeverity.Information,
+    Severity.HINT: types.DiagnosticSeverity.Hint,
+}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a client can do, as far as it matters here.  The flags are LSP's own."""
+
+    encoding: Encoding = Encoding.UTF16
+    hover: Markup = Markup.PLAIN
+    related: bool = False
+    disabled_actions: bool = False
+    action_literals: bool = False
+    lens_refresh: bool = False
+    progress: bool = False
+    configuration: bool = False
+    show_document: bool = False
+    content: bool = False
+    watches_files: bool = False
+
+
+def profile(capabilities: types.ClientCapabilities, encoding: str | None) -> Profile:
+    """What the client said it can do."""
+    document = capabilities.text_document or types.TextDocumentClientCapabilities()
+    workspace = capabilities.workspace or types.WorkspaceClientCapabilities()
+    window = capabilities.window or types.WindowClientCapabilities()
+    formats = (document.hover.content_format if document.hover else None) or []
+    action = document.code_action
+    return Profile(
+        encoding=Encoding(encoding or Encoding.UTF16.value),
+        hover=Markup.MARKDOWN if types.MarkupKind.Markdown in formats else Markup.PLAIN,
+        related=bool(document.publish_diagnostics and document.publish_diagnostics.related_information),
+        disabled_actions=bool(action and action.disabled_support),
+        action_literals=bool(action and action.code_action_literal_support),
+        lens_refresh=bool(workspace.code_lens and workspace.code_lens.refresh_support),
+        progress=bool(window.work_done_progress),
+        configuration=bool(workspace.configuration),
+        show_document=bool(window.show_document and window.show_document.support),
+        content=workspace.text_document_content is not None,
+        watches_files=bool(
+            workspace.did_change_watched_files and workspace.did_change_watched_files.dynamic_registration
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Where:
+    """What is needed to place things: the URI and the text of any file, and the client's unit."""
+
+    uri: Callable[[str], str]
+    text: Callable[[str], Text]
+    encoding: Encoding
+
+    def position(self, path: str, line: int, column: int) -> types.Position:
+        """An own place as a position."""
+        return types.Position(line - 1, to_client(self.text(path).line(line), column, self.encoding))
+
+    def span(self, finding: Finding) -> types.Range:
+        """The range of a finding; one without width covers the line's code."""
+        start = self.position(finding.file, finding.line, finding.column)
+        end = self.position(finding.file, max(finding.end_line, finding.line), finding.end_column)
+        if (end.line, end.character) > (start.line, start.character):
+            return types.Range(start, end)
+        return self.line(finding.file, finding.line)
+
+    def line(self, path: str, line: int) -> types.Range:
+        """A line from its first to its last visible character."""
+        text = self.text(path).line(line)
+        first = len(text) - len(text.lstrip())
+        last = max(len(text.rstrip()), first)
+        return types.Range(self.position(path, line, first), self.position(path, line, last))
+
+
+def diagnostic(shown: Shown, where: Where, client: Profile) -> types.Diagnostic:
+    """A finding as a diagnostic."""
+    finding = shown.finding
+    related = [
+        types.DiagnosticRelatedInformation(
+            types.Location(where.uri(item.file), where.line(item.file, item.line)), item.message
+        )
+        for item in finding.related
+    ]
+    return types.Diagnostic(
+        range=where.span(finding),
+        message=_message(finding),
+        severity=_SEVERITIES[finding.severity],
+        code=finding.code,
+        code_description=types.CodeDescription(finding.link) if finding.link else None,
+        source=SOURCE,
+        related_information=related if related and client.related else None,
+        data={
+            "target": shown.target,
+            "device": shown.device,
+            "id": finding.id,
+            "outcome": codec.to_json(finding.outcome),
+            "hints": list(finding.hints),
+            "guard_family": finding.guard_family,
+            "function": finding.function,
+            "rung": finding.rung.value,
+        },
+    )
+
+
+def _message(finding: Finding) -> str:
+    if finding.id is None or finding.id in finding.message:
+        return finding.message
+    return f"{finding.message} ({finding.id})"
+
+
+def hover(found: Hover, path: str, where: Where, client: Profile) -> types.Hover:
+    """A hover in the form that the client can show."""
+    return types.Hover(
+        types.MarkupContent(types.MarkupKind(client.hover.value), write(found.blocks, client.hover)),
+        where.line(path, found.line),
+    )
+
+
+def code_lens(lens: Lens, path: str, where: Where) -> types.CodeLens:
+    """A lens; one that does nothing has an empty command, which clients show as plain text."""
+    there = command(lens.command, where) if lens.command else types.Command(lens.title, "")
+    return types.CodeLens(where.line(path, lens.line), command=there)
+
+
+def command(item: Command, where: Where) -> types.Command:
+    """A command with its arguments."""
+    arguments = [{"uri": where.uri(item.path), "target": item.target}]
+    return types.Command(item.title, item.name.value, arguments=arguments)
+
+
+def code_action(action: Action, where: Where) -> types.CodeAction:
+    """A code action."""
+    return types.CodeAction(
+        title=action.title,
+        kind=action.kind.value,
+        disabled=types.CodeActionDisabled(action.disabled) if action.disabled else None,
+        command=command(action.command, where) if action.command and not action.disabled else None,
+        edit=_edit(action.fix, where) if action.fix else None,
+    )
+
+
+def _edit(fix: Fix, where: Where) -> types.WorkspaceEdit:
+    at = types.Position(fix.line - 1, 0)
+    return types.WorkspaceEdit(changes={where.uri(fix.path): [types.TextEdit(types.Range(at, at), fix.text)]})
+
+
+def kind_wanted(kind: str, only: Sequence[Any] | None) -> bool:
+    """Whether an action of that kind was asked for; kinds are dotted and name all that is below them."""
+    if only is None:
+        return True
+    names = [getattr(item, "value", item) for item in only]
+    return any(name in ("", kind) or kind.startswith(f"{name}.") for name in names)
+
+
+class BadArgumentsError(ValueError):
+    """What a client sent does not fit; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a command or a request of our own is about."""
+
+    path: str
+    target: str | None = None
+    version: int | None = None
+
+
+def subject(value: Any) -> Subject:
+    """The subject in `{"uri": …, "target"?: …, "version"?: …}`.  Raises `BadArgumentsError`."""
+    value = value if isinstance(value, dict) else {}
+    uri, target, version = value.get("uri"), value.get("target"), value.get("version")
+    path = path_of(uri) if isinstance(uri, str) else None
+    if path is None:
+        raise BadArgumentsError('Expected an object with the "uri" of a file.')
+    if not isinstance(target, str | None) or not isinstance(version, int | None):
+        raise BadArgumentsError('"target" should be a string and "version" a whole number.')
+    return Subject(path, target, version)

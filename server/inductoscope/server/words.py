@@ -1,0 +1,117 @@
+"""Facts in a few plain words, the same on every surface."""
+
+from __future__ import annotations
+
+from inductoscope.protocol import devices
+from inductoscope.protocol.report import Benchmark, Phase, Predicted, Resources, Status, TargetReport, Timing
+
+
+def device(text: str) -> str:
+    """A device for people: `H200 (simulated)`, `CPU`, `CUDA`."""
+    try:
+        choice = devices.parse(text)
+    except devices.UnknownDeviceError:
+        return text
+    return f"{choice.device.key} (simulated)" if choice.device is not None else text.upper()
+
+
+def count(number: int, noun: str) -> str:
+    """`1 kernel`, `2 kernels`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def size(count_of_bytes: int) -> str:
+    """Bytes with a binary unit: `516 B`, `129 KiB`, `1.5 MiB`."""
+    value, unit = float(count_of_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if value >= 100 or unit == "B" else f"{value:.3g} {unit}"
+
+
+def duration(microseconds: float) -> str:
+    """A time with three digits: `1.90 µs`, `12.3 ms`, `2.05 s`."""
+    for limit, factor, unit in ((1e3, 1.0, "µs"), (1e6, 1e-3, "ms")):
+        if microseconds < limit:
+            return f"{_digits(microseconds * factor)} {unit}"
+    return f"{_digits(microseconds * 1e-6)} s"
+
+
+def age(seconds: float) -> str:
+    """How long ago: `just now`, `40 s ago`, `5 min ago`, `2 h ago`."""
+    if seconds < 5:
+        return "just now"
+    if seconds < 120:
+        return f"{seconds:.0f} s ago"
+    return f"{seconds / 60:.0f} min ago" if seconds < 7200 else f"{seconds / 3600:.0f} h ago"
+
+
+def first_sentence(text: str, limit: int = 120) -> str:
+    """The first sentence of a text, cut at `limit` characters."""
+    line = " ".join(text.split())
+    head, dot, _ = line.partition(". ")
+    sentence = head if not dot else head + "."
+    return sentence if len(sentence) <= limit else sentence[: limit - 1].rstrip() + "…"
+
+
+def predicted(value: Predicted) -> str:
+    """A time from a model, said to be one."""
+    between = ""
+    if value.low_us is not None and value.high_us is not None:
+        between = f" ({duration(value.low_us)} to {duration(value.high_us)})"
+    return f"predicted {duration(value.us)}{between}, {value.bound}-bound, {value.model} model"
+
+
+def resources(value: Resources) -> str:
+    """What a block of a kernel needs."""
+    parts = [f"{value.registers} registers", count(value.spills, "spill")]
+    if value.shared_bytes:
+        parts.append(f"{size(value.shared_bytes)} shared memory")
+    if value.occupancy is not None:
+        limited = f" (limited by {value.limited_by})" if value.limited_by else ""
+        parts.append(f"occupancy {value.occupancy:.0%}{limited}")
+    return ", ".join(parts)
+
+
+def summary(report: TargetReport) -> str:
+    """A target's report in one line: `H200 (simulated): 1 graph, 37 ops in 9 kernels, 0 breaks`."""
+    return f"{device(report.device)}: {_outcome(report)}"
+
+
+def _outcome(report: TargetReport) -> str:
+    why = f": {first_sentence(report.message)}" if report.message else ""
+    if report.status is Status.FAILED:
+        return f"failed{why}"
+    if report.status is Status.NO_INPUTS:
+        return "no example inputs"
+    if report.status is Status.NOT_RUN:
+        return f"not run{why}"
+    if report.status is Status.EAGER:
+        return f"nothing was compiled{why}"
+    forward = [graph for graph in report.graphs if graph.phase is Phase.FORWARD]
+    ops = count(sum(graph.ops for graph in forward), "op")
+    kernels = f" in {count(len(report.kernels), 'kernel')}" if report.kernels else ""
+    parts = [count(len(forward), "graph"), ops + kernels, count(len(report.breaks), "break")]
+    if report.recompiles:
+        parts.append(count(len(report.recompiles), "recompile"))
+    return ", ".join(parts)
+
+
+def benchmark(result: Benchmark) -> str:
+    """A benchmark in one line, with where it was taken."""
+    if result.refused is not None or result.speedup is None:
+        return f"no speed-up ({result.where}): {result.refused or 'nothing could be compared'}"
+    verb = "faster" if result.speedup >= 1 else "slower"
+    factor = result.speedup if result.speedup >= 1 else 1 / result.speedup
+    return f"compiled {factor:.2f}x {verb} than eager on {result.where}{_timings(result.compiled, result.eager)}"
+
+
+def _timings(compiled: Timing | None, eager: Timing | None) -> str:
+    if compiled is None or eager is None:
+        return ""
+    return f": {duration(compiled.us)} against {duration(eager.us)}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
