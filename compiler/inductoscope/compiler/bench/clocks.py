@@ -8,7 +8,6 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -16,16 +15,9 @@ import torch
 from torch.utils.benchmark import Timer
 
 from inductoscope.compiler.bench.refusal import RefusedError
+from inductoscope.compiler.bench.stats import Samples
 
 _CUDA_WARM_UP_MS = 10.0
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Times of one block in microseconds a call, and how many calls they stand for."""
-
-    us: tuple[float, ...]
-    calls: int
 
 
 class Clock(Protocol):

@@ -7,8 +7,15 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inductoscope.compiler.bench.clocks import Samples
 from inductoscope.protocol.report import Timing
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Times of one block in microseconds a call, and how many calls they stand for."""
+
+    us: tuple[float, ...]
+    calls: int
 
 
 @dataclass(frozen=True)
