@@ -111,10 +111,11 @@ class RungDone:
 
 @dataclass(frozen=True)
 class RunDone:
-    """The run is finished; this is the last message."""
+    """The run is finished; this is the last message.  `files` are the user's own files that were imported."""
 
     run_id: int
     report: TargetReport
+    files: tuple[str, ...] = ()
 
 
 class FailureKind(enum.Enum):
@@ -148,11 +149,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class RunFailed:
-    """The run gave up; `report` holds what was known by then, if anything."""
+    """The run gave up; `report` holds what was known by then, if anything, `files` what was imported."""
 
     run_id: int
     failure: Failure
     report: TargetReport | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The worker: what runs in the user's interpreter, with nothing but torch beside it."""

@@ -1,0 +1,50 @@
+"""What a simulated device saw, as findings: where the host waits for the device, and which values were guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inductoscope.compiler.failures import line_span
+from inductoscope.protocol.codes import CODES
+from inductoscope.protocol.report import DeviceSync, Finding, Rung
+
+
+def of_syncs(syncs: Iterable[DeviceSync]) -> tuple[Finding, ...]:
+    """One finding for each place and sort of look at a device value."""
+    return tuple(_guess(sync) if sync.guessed else _wait(sync) for sync in syncs)
+
+
+def _wait(sync: DeviceSync) -> Finding:
+    value = f" (here {sync.value})" if sync.value is not None else ""
+    often = "" if sync.count == 1 else f", {sync.count} times in these calls"
+    message = (
+        f"The host waits for the GPU here: {sync.what} looks at a value that is on the device{value}{often}. "
+        "Keep the value on the device (torch.where, masks, tensors in place of numbers), or look at it less often."
+    )
+    return _finding("device-sync", sync, message)
+
+
+def _guess(sync: DeviceSync) -> Finding:
+    because = f": {sync.reason}" if sync.reason else ""
+    assumed = f" {sync.value}" if sync.value is not None else " a value"
+    message = (
+        f"{sync.what} looks at a device value that could not be computed without a GPU{because}. What is shown from "
+        f"here on assumes{assumed}; a real run may take another path."
+    )
+    return _finding("guessed-value", sync, message)
+
+
+def _finding(code: str, sync: DeviceSync, message: str) -> Finding:
+    span = line_span(sync.file, sync.line)
+    return Finding(
+        code=code,
+        severity=CODES[code].severity,
+        file=sync.file,
+        line=sync.line,
+        column=span.column,
+        end_line=sync.line,
+        end_column=span.end_column,
+        message=message,
+        rung=Rung.CAPTURE,
+        count=sync.count,
+    )

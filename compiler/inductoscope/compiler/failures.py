@@ -1,0 +1,161 @@
+"""Exceptions of the user's program become failures: what happened, where, why, and what to do.
+
+The message is for people and never holds a traceback; that goes to `details`, for the log.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from inductoscope.protocol.messages import Failure, FailureKind
+from inductoscope.protocol.report import Place, Span
+
+IsUser = Callable[[str], bool]
+"""Whether a file is the user's own."""
+
+# Import name -> what to install, where the two differ and the import is common in model files.
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "flash_attn": "flash-attn",
+    "pytorch_lightning": "pytorch-lightning",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+class RunFailedError(Exception):
+    """The run cannot go on; `failure` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def line_span(file: str, line: int) -> Span:
+    """The text of one line, without its indentation; an empty span where the text is not known."""
+    text = linecache.getline(file, line).rstrip()
+    return Span(file, line, len(text) - len(text.lstrip()), line, len(text))
+
+
+def innermost(error: BaseException, is_user: IsUser) -> Place | None:
+    """The user's own line that was running when `error` came up, or None."""
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if is_user(frame.f_code.co_filename):
+            place = Place(frame.f_code.co_filename, line, frame.f_code.co_name)
+    return place
+
+
+def details(error: BaseException) -> str:
+    """The traceback, for the log."""
+    return "".join(traceback.format_exception(error))
+
+
+def failed(kind: FailureKind, message: str, place: Place | Span | None, error: BaseException | None = None) -> Failure:
+    """A failure at a line or span."""
+    span = line_span(place.file, place.line) if isinstance(place, Place) else place
+    return Failure(kind, message, span, details(error) if error is not None else "")
+
+
+def at_import(error: BaseException, file: str, is_user: IsUser) -> Failure:
+    """Importing the target's file raised `error`."""
+    place = innermost(error, is_user) or Place(file, 1)
+    if isinstance(error, SyntaxError) and error.filename is not None and error.lineno is not None:
+        return _syntax(error)
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        return failed(FailureKind.IMPORT, _missing_module(error.name, file, place), place, error)
+    if isinstance(error, ImportError):
+        message = f"{_called(file)} cannot be imported: {_line(place)} raises ImportError: {error}."
+        return failed(FailureKind.IMPORT, message, place, error)
+    if isinstance(error, SystemExit):
+        message = (
+            f"Importing {_called(file)} ends the program ({_exit(error)} at {_line(place)}). "
+            'Put what runs the program under `if __name__ == "__main__":`.'
+        )
+        return failed(FailureKind.IMPORT, message, place, error)
+    message = f"Importing {_called(file)} fails at {_line(place)}: {describe(error)}."
+    return failed(FailureKind.IMPORT, message, place, error)
+
+
+def while_running(error: BaseException, doing: str, fallback: Place, is_user: IsUser) -> Failure:
+    """The user's code raised `error` at run time; `doing` says in which call (`Model.forward`)."""
+    place = innermost(error, is_user) or fallback
+    if isinstance(error, SystemExit):
+        message = f"{doing} ends the program ({_exit(error)} at {_line(place)}), so there is nothing to look at."
+    elif isinstance(error, KeyboardInterrupt):
+        message = f"{doing} was interrupted at {_line(place)}."
+    elif isinstance(error, MemoryError) or "not enough memory" in str(error) or "out of memory" in str(error):
+        message = f"{doing} runs out of memory at {_line(place)}: {describe(error)}. Use smaller example inputs."
+    elif isinstance(error, RecursionError):
+        message = f"{doing} calls itself without an end at {_line(place)}: {describe(error)}."
+    else:
+        message = f"{doing} raises an error of its own at {_line(place)}: {describe(error)}."
+    return failed(FailureKind.RUN, message, place, error)
+
+
+def describe(error: BaseException) -> str:
+    """Type and first paragraph of an exception, without the stacks that torch appends."""
+    text = str(error).strip().split("\n\n")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = " ".join(lines[:3]).rstrip(".")
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _syntax(error: SyntaxError) -> Failure:
+    file, line = str(error.filename), int(error.lineno or 1)
+    column = max(0, (error.offset or 1) - 1)
+    end_line = error.end_lineno or line
+    end_column = error.end_offset - 1 if error.end_offset and error.end_offset > 0 else column + 1
+    if end_line == line and end_column <= column:
+        end_column = column + 1
+    message = f"{_called(file)} is not valid Python {sys.version_info[0]}.{sys.version_info[1]}: {error.msg}."
+    if error.text and error.text.strip():
+        message += f" The line is: {error.text.strip()}"
+    span = Span(file, line, column, end_line, end_column)
+    return Failure(FailureKind.SYNTAX, message, span, details(error))
+
+
+def _missing_module(name: str, file: str, place: Place) -> str:
+    top = name.partition(".")[0]
+    begin = f"{_called(file)} cannot be imported: there is no module {name!r}, which {_line(place)} imports."
+    if _exists(top) and top != name:
+        return f"{begin} The package {top!r} is there but has no such part: check its version or the spelling."
+    if place.file and _beside(place.file, top):
+        return f"{begin} A file of that name lies in the project: add its folder to the search paths in the settings."
+    distribution = _DISTRIBUTIONS.get(top, top)
+    return (
+        f"{begin} Install it into the interpreter in use ({sys.executable} -m pip install {distribution}), "
+        "or, if it is part of your project, add its folder to the search paths in the settings."
+    )
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return name in sys.modules
+
+
+def _beside(file: str, name: str) -> bool:
+    """Whether a folder above `file`, within three steps, holds a module called `name`."""
+    folders = list(Path(file).parents)[:4]
+    return any((folder / f"{name}.py").is_file() or (folder / name).is_dir() for folder in folders)
+
+
+def _exit(error: SystemExit) -> str:
+    return "sys.exit()" if error.code is None else f"sys.exit({error.code!r})"
+
+
+def _called(file: str) -> str:
+    return Path(file).name
+
+
+def _line(place: Place) -> str:
+    return f"line {place.line} of {Path(place.file).name}"

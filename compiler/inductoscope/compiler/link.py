@@ -1,0 +1,70 @@
+"""The worker's end of the conversation with the server.
+
+It is read in a thread of its own from the first moment on: its end means that the server is gone, and then this process
+has no reason to live, whatever the program is doing.  A process forked by the program gets none of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+from collections.abc import Callable
+
+from inductoscope.protocol import codec, frames, messages
+
+SERVER_GONE = 3
+"""Exit code of a worker whose server went away or talks nonsense."""
+
+
+class Link:
+    """Messages over the two descriptors; `on_gone` runs before the process exits because the server is gone."""
+
+    def __init__(self, read_fd: int, write_fd: int, on_gone: Callable[[], None]) -> None:
+        self._descriptors = (read_fd, write_fd)
+        self._owner = os.getpid()
+        self._on_gone = on_gone
+        self._runs: queue.SimpleQueue[messages.Run] = queue.SimpleQueue()
+        # The files must not close the descriptors when they are collected in a forked child.
+        reader = os.fdopen(read_fd, "rb", closefd=False)
+        writer = os.fdopen(write_fd, "wb", closefd=False)
+        self._channel = frames.Channel(reader, writer)
+        os.register_at_fork(after_in_child=self._sever)
+        threading.Thread(target=self._read, name="inductoscope-link", daemon=True).start()
+
+    @property
+    def severed(self) -> bool:
+        """Whether this process is a fork of the worker, which must not speak for it."""
+        return os.getpid() != self._owner
+
+    def send(self, message: messages.Message) -> None:
+        """Send one message; exits when the server is gone."""
+        if self.severed:
+            return
+        try:
+            self._channel.send(messages.to_wire(message))
+        except OSError:
+            self._leave()
+
+    def wait_for_run(self) -> messages.Run:
+        """The run that this worker is asked for."""
+        return self._runs.get()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, frames.FrameError, codec.CodecError):
+            while (value := self._channel.receive()) is not None:
+                message = messages.from_wire(value)
+                if isinstance(message, messages.Run):
+                    self._runs.put(message)
+        self._leave()
+
+    def _leave(self) -> None:
+        with contextlib.suppress(Exception):
+            self._on_gone()
+        os._exit(SERVER_GONE)
+
+    def _sever(self) -> None:
+        for descriptor in self._descriptors:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)

@@ -1,0 +1,101 @@
+"""All facts of a run become one report.
+
+Knows the report's rules (what makes a target compiled, partial, eager or failed), nothing of how facts are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from inductoscope.compiler.capture import CaptureFacts
+from inductoscope.compiler.lower import LowerFacts
+from inductoscope.protocol.messages import Target
+from inductoscope.protocol.report import (
+    DeviceSync,
+    Finding,
+    InputSet,
+    PhaseTime,
+    Rung,
+    Status,
+    TargetReport,
+)
+
+COMPILE_ERROR = "compile-error"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of one target by now."""
+
+    capture: CaptureFacts = field(default_factory=CaptureFacts)
+    lower: LowerFacts = field(default_factory=LowerFacts)
+    inputs: tuple[InputSet, ...] = ()
+    syncs: tuple[DeviceSync, ...] = ()
+    device_findings: tuple[Finding, ...] = ()
+    phases: tuple[PhaseTime, ...] = ()
+
+
+def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetReport:
+    """The report of `target` on `device` after `rung`."""
+    findings = distinct((*facts.capture.findings, *facts.lower.findings, *facts.device_findings))
+    status, message = _status(facts, findings)
+    return TargetReport(
+        file=target.file,
+        name=target.name,
+        line=target.line,
+        device=device,
+        rung=rung,
+        status=status,
+        message=message,
+        inputs=facts.inputs,
+        graphs=facts.capture.graphs,
+        breaks=facts.capture.breaks,
+        recompiles=facts.capture.recompiles,
+        recompile_limit=facts.capture.recompile_limit,
+        specializations=facts.capture.specializations,
+        skipped=facts.capture.skipped,
+        syncs=facts.syncs,
+        fusion_groups=facts.lower.fusion_groups,
+        kernels=facts.lower.kernels,
+        wrappers=facts.lower.wrappers,
+        memory=facts.lower.memory,
+        cudagraphs=facts.lower.cudagraphs,
+        caches=(*facts.capture.caches, *facts.lower.caches),
+        phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
+        findings=findings,
+    )
+
+
+def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings in order of line, each once: what two observers saw of one error is one finding."""
+    seen: dict[tuple[str, str, int, str], Finding] = {}
+    for finding in findings:
+        what = "" if finding.code == COMPILE_ERROR else f"{finding.id} {finding.guard_family} {finding.message}"
+        seen.setdefault((finding.code, finding.file, finding.line, what), finding)
+    return tuple(sorted(seen.values(), key=lambda one: (one.file, one.line, one.column, one.code)))
+
+
+def _status(facts: Facts, findings: Sequence[Finding]) -> tuple[Status, str | None]:
+    error = next((finding for finding in findings if finding.code == COMPILE_ERROR), None)
+    if error is not None:
+        return Status.FAILED, error.message
+    if facts.lower.problems:
+        return Status.FAILED, facts.lower.problems[0]
+    if not facts.capture.graphs:
+        return Status.EAGER, _why_eager(facts)
+    if facts.capture.breaks or facts.capture.recompile_limit is not None:
+        return Status.PARTIAL, None
+    return Status.COMPILED, None
+
+
+def _why_eager(facts: Facts) -> str:
+    if not facts.inputs:
+        return "Nothing was compiled, because nothing was called: exercise() does not call what it is given."
+    if facts.capture.breaks:
+        first = facts.capture.breaks[0]
+        return f"Nothing was compiled: {first.reason} (line {first.line}) gives up the whole function."
+    if facts.capture.skipped:
+        first_skip = facts.capture.skipped[0]
+        return f"Nothing was compiled: Dynamo skipped {first_skip.function}: {first_skip.reason}."
+    return "Nothing was compiled: the calls ran no tensor operation that Dynamo could capture."

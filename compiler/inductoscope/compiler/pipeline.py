@@ -1,0 +1,86 @@
+"""One run from start to end: prepare, drive under observation, assemble or measure, and tell.
+
+The order of things stands here and nowhere else; each step knows only its own.  Everything that the user's program does
+wrong comes up as `RunFailedError` and ends as `RunFailed`, with what was known by then.
+"""
+
+from __future__ import annotations
+
+from inductoscope.compiler import device_findings, loader, measuring, merge, placement, resolve
+from inductoscope.compiler.capture import Capture
+from inductoscope.compiler.drive import CallLog, drive
+from inductoscope.compiler.failures import RunFailedError
+from inductoscope.compiler.lower import Depth, Lowering
+from inductoscope.compiler.merge import Facts
+from inductoscope.compiler.placement import Placement
+from inductoscope.compiler.preparation import Prepared, prepare
+from inductoscope.compiler.teller import Send, Teller
+from inductoscope.compiler.usercode import UserCode
+from inductoscope.protocol.messages import Run, RunDone, RunFailed
+from inductoscope.protocol.report import Rung, TargetReport
+
+
+def run(request: Run, send: Send) -> None:
+    """Do `request`; the last message sent is `RunDone` or `RunFailed`."""
+    user_code = UserCode(also=(request.target.file,))
+    climb = _Climb(request, Teller(request.run_id, send), user_code)
+    try:
+        report = climb.measure() if request.rung is Rung.MEASURE else climb.observe()
+    except RunFailedError as error:
+        send(RunFailed(request.run_id, error.failure, climb.known, loader.closure(user_code.is_user)))
+    else:
+        send(RunDone(request.run_id, report, loader.closure(user_code.is_user)))
+
+
+class _Climb:
+    """The steps of one run; `known` is the report so far, for a run that fails later."""
+
+    def __init__(self, request: Run, teller: Teller, user_code: UserCode) -> None:
+        self._request = request
+        self._teller = teller
+        self._user_code = user_code
+        self.known: TargetReport | None = None
+
+    def measure(self) -> TargetReport:
+        """Time the program, with nothing in its way."""
+        where = placement.prepare(self._request.device)
+        prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
+        return measuring.measured(self._request, prepared, where, self._teller, self._user_code.is_user)
+
+    def observe(self) -> TargetReport:
+        """Capture, lower and, where it is asked for, assemble."""
+        where = placement.prepare(self._request.device)
+        prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
+        report = self._drive(prepared, where)
+        self._teller.rung_done(report)
+        return report
+
+    def _drive(self, prepared: Prepared, where: Placement) -> TargetReport:
+        """Make the calls once with every observer watching."""
+        request, target, is_user = self._request, self._request.target, self._user_code.is_user
+        depth = Depth.KERNELS if request.rung.reaches(Rung.LOWER) else Depth.GRAPHS
+        program = resolve.compile_program(prepared.placed.program, prepared.conventions, target, is_user)
+        capture = Capture(self._user_code, target, self._teller.finding)
+        lowering = Lowering(self._user_code, request.device, depth)
+        log = CallLog(prepared.placed.source.origin, capture.begin_call)
+        try:
+            with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), capture, lowering:
+                error = drive(prepared.placed, program, log, target, is_user)
+                if error is not None:
+                    capture.compile_error(error)
+        finally:
+            self.known = self._report(capture, lowering, log, where)
+        return self.known
+
+    def _report(self, capture: Capture, lowering: Lowering, log: CallLog, where: Placement) -> TargetReport:
+        syncs = where.simulation.syncs() if where.simulation is not None else ()
+        facts = Facts(
+            capture=capture.facts(),
+            lower=lowering.facts(),
+            inputs=tuple(log.sets),
+            syncs=syncs,
+            device_findings=device_findings.of_syncs(syncs),
+            phases=tuple(self._teller.phases),
+        )
+        reached = Rung.LOWER if self._request.rung.reaches(Rung.LOWER) else Rung.CAPTURE
+        return merge.report(self._request.target, self._request.device, reached, facts)

@@ -1,0 +1,133 @@
+"""Main of a worker process: say hello, do the one run it is asked for, exit.
+
+It knows the conversation and the process, not what a run consists of.  The program it runs may print, start threads and
+processes, exit and crash; none of it may reach the channel, so the process ends by `os._exit` without running what the
+program left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import faulthandler
+import functools
+import logging
+import os
+import platform
+import re
+import signal
+import sys
+import traceback
+from typing import NoReturn
+
+from inductoscope.compiler import scratch
+from inductoscope.compiler.link import Link
+from inductoscope.protocol.messages import PROTOCOL, Failure, FailureKind, Hello, Run, RunFailed
+
+OLDEST_TORCH = (2, 11)
+NEWEST_TORCH = (2, 15)
+
+logger = logging.getLogger(__name__)
+
+
+def main(read_fd: int, write_fd: int) -> NoReturn:
+    """Serve one run over the two descriptors and end the process."""
+    folder = scratch.make()
+    scratch.keep_caches_in(folder)
+    link = Link(read_fd, write_fd, on_gone=functools.partial(scratch.remove, folder))
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR2, all_threads=True)  # the server asks this of a run that hangs
+    status = 1
+    try:
+        link.send(greet())
+        serve(link.wait_for_run(), link)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        if not link.severed:
+            scratch.remove(folder)
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def serve(run: Run, link: Link) -> None:
+    """Do `run`; a defect of ours is reported as one."""
+    sys.argv[:] = [run.target.file]
+    try:
+        from inductoscope.compiler import pipeline
+
+        pipeline.run(run, link.send)
+    except Exception as error:
+        logger.exception("run %d failed in an unforeseen way", run.run_id)
+        message = (
+            f"Inductoscope failed on {run.target.name} in a way that it did not foresee "
+            f"({type(error).__name__}: {error}). This is a defect of Inductoscope; please report it with the log."
+        )
+        link.send(RunFailed(run.run_id, Failure(FailureKind.INTERNAL, message, details=traceback.format_exc())))
+
+
+def greet() -> Hello:
+    """Import torch and all that a run needs, and say which versions there are or what is wrong."""
+    hello = Hello(PROTOCOL, platform.python_version(), sys.executable, os.getpid())
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            return _with_problem(hello, f"importing torch in {sys.executable} failed: {error}")
+        return _with_problem(
+            hello,
+            f"{sys.executable} has no torch. Install it there ({sys.executable} -m pip install torch) "
+            "or select the interpreter that your program runs in",
+        )
+    except Exception as error:
+        return _with_problem(hello, f"importing torch in {sys.executable} failed: {type(error).__name__}: {error}")
+    hello = dataclasses.replace(hello, torch=torch.__version__, triton=triton_version())
+    series = torch_series(torch.__version__)
+    if series < OLDEST_TORCH:
+        return _with_problem(
+            hello,
+            f"{sys.executable} has torch {torch.__version__}; Inductoscope needs {_series_text(OLDEST_TORCH)} or "
+            "newer, so upgrade torch there or select another interpreter",
+        )
+    import_ahead()
+    if series > NEWEST_TORCH:
+        warning = (
+            f"torch {torch.__version__} is newer than {_series_text(NEWEST_TORCH)}, the newest that Inductoscope was "
+            "tested with; some facts may be missing"
+        )
+        return dataclasses.replace(hello, warning=warning)
+    return hello
+
+
+def import_ahead() -> None:
+    """Import what every run needs, so that a worker that waits for its run is warm."""
+    from inductoscope.compiler.compat import ahead
+
+    ahead.import_compiler()
+    import inductoscope.compiler.pipeline  # noqa: F401  (what it imports is the point)
+
+
+def triton_version() -> str | None:
+    """The version of Triton, or None where it cannot be imported."""
+    try:
+        import triton
+    except Exception:
+        return None
+    return str(triton.__version__)
+
+
+def torch_series(version: str) -> tuple[int, int]:
+    """Major and minor number in a version such as `2.13.0+cpu`; (0, 0) when there is none."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _series_text(series: tuple[int, int]) -> str:
+    return f"{series[0]}.{series[1]}"
+
+
+def _with_problem(hello: Hello, problem: str) -> Hello:
+    return dataclasses.replace(hello, problem=problem)
