@@ -17,9 +17,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import psutil
-
 from inductoscope.protocol import frames, messages
+from inductoscope.server.workers import family
 from inductoscope.server.workers.command import WorkerCommand
 
 logger = logging.getLogger("inductoscope.worker")
@@ -94,11 +93,7 @@ class WorkerProcess:
 
     def memory_bytes(self) -> int:
         """Resident memory of the process and its descendants; pages that they share count for each."""
-        total = 0
-        for process in self._tree():
-            with contextlib.suppress(psutil.Error):
-                total += process.memory_info().rss
-        return total
+        return family.resident_bytes(self.pid)
 
     async def dump_stacks(self) -> None:
         """Ask the process to print where its threads are; one that does not know the request dies of it."""
@@ -117,7 +112,7 @@ class WorkerProcess:
     async def kill(self) -> None:
         """End the process and all that it started, and free the pipes."""
         if self.alive:
-            descendants = self._tree()
+            descendants = family.members(self.pid)
             self._signal(signal.SIGTERM, descendants)
             await asyncio.wait({self._reaper}, timeout=GRACE_S)
             self._signal(signal.SIGKILL, descendants)
@@ -126,19 +121,10 @@ class WorkerProcess:
         await asyncio.gather(self._collector, return_exceptions=True)
         self._pipes.close()
 
-    def _tree(self) -> list[psutil.Process]:
-        try:
-            root = psutil.Process(self.pid)
-            return [root, *root.children(recursive=True)]
-        except psutil.Error:
-            return []
-
-    def _signal(self, number: signal.Signals, descendants: Sequence[psutil.Process]) -> None:
+    def _signal(self, number: signal.Signals, descendants: Sequence[family.Member]) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-        for process in descendants:
-            with contextlib.suppress(psutil.Error):
-                process.send_signal(number)
+        family.send_signal(descendants, number)
 
     async def _reap(self) -> None:
         await self._process.wait()
