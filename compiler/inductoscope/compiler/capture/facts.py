@@ -1,0 +1,32 @@
+"""What capture found out, in the report's terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inductoscope.protocol.report import (
+    CacheFact,
+    Finding,
+    Graph,
+    GraphBreak,
+    PhaseTime,
+    Recompile,
+    RecompileLimit,
+    SkippedFrame,
+    Specialization,
+)
+
+
+@dataclass(frozen=True)
+class CaptureFacts:
+    """Everything that Dynamo told; `findings` says what of it the user must know, each thing once."""
+
+    graphs: tuple[Graph, ...] = ()
+    breaks: tuple[GraphBreak, ...] = ()
+    recompiles: tuple[Recompile, ...] = ()
+    recompile_limit: RecompileLimit | None = None
+    specializations: tuple[Specialization, ...] = ()
+    skipped: tuple[SkippedFrame, ...] = ()
+    caches: tuple[CacheFact, ...] = ()
+    phases: tuple[PhaseTime, ...] = ()
+    findings: tuple[Finding, ...] = ()

@@ -1,0 +1,143 @@
+"""Recompilations: which guard failed, on which call, and on which line that is to be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inductoscope.compiler.capture.findings import at_line
+from inductoscope.compiler.capture.guards import guard_failure, read_reasons
+from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat.dynamo import CodePlace
+from inductoscope.compiler.usercode import UserCode
+from inductoscope.protocol.messages import Target
+from inductoscope.protocol.report import Finding, GuardFailure, Place, Recompile, RecompileLimit
+
+
+@dataclass(frozen=True)
+class Key:
+    """What makes two recompilations the same thing to the user: where it is told, and the kind of guard."""
+
+    place: Place
+    family: str
+
+
+class RecompileLog:
+    """Collects recompilations and the limit, in the order in which they happen."""
+
+    def __init__(self, user_code: UserCode, target: Target) -> None:
+        self._user_code = user_code
+        self._target = target
+        self._functions: dict[str, CodePlace] = {}
+        self._recompiles: list[Recompile] = []
+        self._limits: list[tuple[str, RecompileLimit]] = []
+        self._failed: dynamo.FailedFrame | None = None
+
+    def compiles(self, frame_id: str, function: CodePlace) -> None:
+        """Remember which function torch's frame number (`0` in `0/1`) stands for."""
+        self._functions[frame_id] = function
+
+    def fails(self, frame: dynamo.FailedFrame) -> None:
+        """Remember the variables that the guards of the coming reasons were checked against."""
+        self._failed = frame
+
+    def meet(self, compile_id: str, payload: str, input_set: int | None) -> Key | None:
+        """Take in the reasons for one recompilation."""
+        failed, self._failed = self._failed, None
+        function = dynamo.code_place(failed.code) if failed else self._functions.get(compile_id.partition("/")[0])
+        variables = {**failed.f_locals, "G": failed.f_globals} if failed else None
+        reasons = read_reasons(payload)
+        if function is None or not reasons:
+            return None
+        guards = tuple(
+            guard_failure(reason, self._user_code, variables if at == 0 else None) for at, reason in enumerate(reasons)
+        )
+        place = self._place(function)
+        recompile = Recompile(place.file, place.line, function.function, compile_id, input_set, guards)
+        self._recompiles.append(recompile)
+        return self._key(recompile)
+
+    def meet_limit(self, name: str, value: int, function: CodePlace) -> RecompileLimit:
+        """Take in that Dynamo gave up on a function."""
+        place = self._place(function)
+        limit = RecompileLimit(value, function.function, place.file, place.line)
+        self._limits.append((name, limit))
+        return limit
+
+    def recompiles(self) -> tuple[Recompile, ...]:
+        """Every attempt to compile again."""
+        return tuple(self._recompiles)
+
+    def limit(self) -> RecompileLimit | None:
+        """The first function that Dynamo gave up on."""
+        return self._limits[0][1] if self._limits else None
+
+    def findings(self) -> tuple[Finding, ...]:
+        """One finding for each kind of guard and place, and one for each function given up."""
+        by_key: dict[Key, list[Recompile]] = {}
+        for recompile in self._recompiles:
+            by_key.setdefault(self._key(recompile), []).append(recompile)
+        return (
+            *(_finding(key, recompiles) for key, recompiles in by_key.items()),
+            *(_limit_finding(name, limit) for name, limit in dict.fromkeys(self._limits)),
+        )
+
+    def finding(self, key: Key) -> Finding:
+        """What is known by now under `key`."""
+        return _finding(key, [recompile for recompile in self._recompiles if self._key(recompile) == key])
+
+    def limit_finding(self) -> Finding:
+        """The limit that was hit last."""
+        return _limit_finding(*self._limits[-1])
+
+    def _place(self, function: CodePlace) -> Place:
+        if self._user_code.is_user(function.file):
+            return Place(function.file, function.line, function.function)
+        return Place(self._target.file, self._target.line, function.function)
+
+    def _key(self, recompile: Recompile) -> Key:
+        guard = recompile.guards[0]
+        if guard.file is not None and guard.line is not None:
+            return Key(Place(guard.file, guard.line, recompile.function), guard.family)
+        return Key(Place(recompile.file, recompile.line, recompile.function), guard.family)
+
+
+def _finding(key: Key, recompiles: list[Recompile]) -> Finding:
+    guard, place = recompiles[0].guards[0], key.place
+    return at_line(
+        "recompile",
+        place.file,
+        place.line,
+        _message(guard, recompiles),
+        count=len(recompiles),
+        guard_family=key.family,
+        function=place.function,
+        hints=(guard.hint,) if guard.hint else (),
+    )
+
+
+def _message(guard: GuardFailure, recompiles: list[Recompile]) -> str:
+    times = "Recompiled" if len(recompiles) == 1 else f"Recompiled {len(recompiles)} times"
+    values = f" (now {guard.actual})" if guard.kind not in _TELL_ACTUAL and guard.actual is not None else ""
+    return f"{times}: the guard `{guard.text}` failed{values}{_calls(recompiles)}."
+
+
+def _calls(recompiles: list[Recompile]) -> str:
+    calls = sorted({r.input_set + 1 for r in recompiles if r.input_set is not None})
+    if not calls:
+        return ""
+    return f" on call {calls[0]}" if len(calls) == 1 else f" on calls {', '.join(map(str, calls))}"
+
+
+# Guards whose text holds the actual value already.
+_TELL_ACTUAL: frozenset[str] = frozenset({"size", "stride", "dtype", "rank", "device", "dispatch-keys"})
+
+
+def _limit_finding(name: str, limit: RecompileLimit) -> Finding:
+    return at_line(
+        "recompile-limit",
+        limit.file,
+        limit.line,
+        f"`{limit.function}` runs uncompiled from now on: torch._dynamo.config.{name} ({limit.limit}) was reached. "
+        "Make what its guards compare constant or dynamic, or raise the limit.",
+        function=limit.function,
+    )
