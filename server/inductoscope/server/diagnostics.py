@@ -32,15 +32,17 @@ def merge(snapshot: Snapshot) -> Mapping[str, tuple[Shown, ...]]:
     return {path: tuple(sorted(found.values(), key=_order)) for path, found in by_path.items()}
 
 
-def of_target(snapshot: Snapshot, view: TargetView) -> Iterator[Finding]:
-    """A target's findings with the lines of the screen.
+def of_target(snapshot: Snapshot, view: TargetView) -> Iterator[Shown]:
+    """What is shown for a target.
 
     A newer run has the last word on a line: what an older one said of the same kind there is left out.
     """
     said: set[tuple[object, ...]] = set()
     for result in view.results:
         moved = [found for finding in result.report.findings if (found := snapshot.moved(result, finding)) is not None]
-        yield from (finding for finding in moved if _kind_and_place(finding) not in said)
+        for finding in moved:
+            if _kind_and_place(finding) not in said:
+                yield Shown(finding, view.target.name, result.report.device)
         said.update(map(_kind_and_place, moved))
 
 
@@ -48,8 +50,7 @@ def _all(snapshot: Snapshot) -> Iterator[Shown]:
     for file in snapshot.files.values():
         yield from (Shown(finding) for finding in file.scan.findings)
     for view in snapshot.targets.values():
-        device = view.settled.report.device if view.settled else None
-        yield from (Shown(finding, view.target.name, device) for finding in of_target(snapshot, view))
+        yield from of_target(snapshot, view)
 
 
 def _kind_and_place(finding: Finding) -> tuple[object, ...]:
