@@ -1,0 +1,177 @@
+"""Choices that Inductor makes by timing kernels on the card, or by recording a CUDA graph.
+
+Each is replaced by a stated rule, and a note says what was assumed.  Choices for other devices are left to torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from inductoscope.compiler.simgpu.patching import Patches
+from inductoscope.compiler.simgpu.records import Journal, Topic
+from inductoscope.compiler.simgpu.target import TargetDevice
+from inductoscope.protocol.devices import Device
+
+
+def install(target: TargetDevice, journal: Journal, patches: Patches) -> None:
+    """Patch the padding of matmuls, the choice among matmul candidates, CUDA graphs and the clock rate."""
+    _padding(target, journal, patches)
+    _candidates(journal, patches)
+    _cuda_graphs(journal, patches)
+    patches.replace(
+        torch._utils_internal, "max_clock_rate", lambda: target.device.clock_mhz, why="asks nvidia-smi for the clock"
+    )
+
+
+# -- padding
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """`batch` products of (m x k) and (k x n)."""
+
+    batch: int
+    m: int
+    k: int
+    n: int
+    dtype: torch.dtype
+
+    @property
+    def flops(self) -> float:
+        """Multiplications and additions."""
+        return 2.0 * self.batch * self.m * self.k * self.n
+
+
+@dataclass(frozen=True)
+class PaddingEstimate:
+    """Times in microseconds of the matmul as it is, and with its operands copied to aligned ones first."""
+
+    plain_us: float
+    padded_us: float
+    pays: bool
+
+
+# From 36 shapes timed on an H200 (torch 2.11): an unaligned 16-bit matmul reaches 0.144 of the tensor peak, an aligned
+# one 0.7, neither takes less than a floor, and float32 was never padded.  Agrees with the card on 35 of those 36; at a
+# ratio of 1.1 the card itself is a coin toss.
+_PLAIN_OF_PEAK, _PADDED_OF_PEAK, _BANDWIDTH_OF_PEAK = 0.144, 0.7, 0.78
+_PLAIN_FLOOR_US, _PADDED_FLOOR_US, _WORTH_IT = 45.0, 160.0, 1.1
+
+
+def estimate_padding(matmul: Matmul, device: Device, *, tf32: bool) -> PaddingEstimate:
+    """Whether copying the operands of an unaligned matmul to aligned sizes would pay on `device`."""
+    peak = device.tensor_tflops * 1e6  # operations a microsecond
+    plain = max(_PLAIN_FLOOR_US, matmul.flops / (peak * _PLAIN_OF_PEAK))
+    copied = matmul.batch * (matmul.m * matmul.k + matmul.k * matmul.n) * 4  # two bytes read, two written
+    copying = copied / (device.bandwidth_gbps * 1e3 * _BANDWIDTH_OF_PEAK)
+    padded = max(_PADDED_FLOOR_US, matmul.flops / (peak * _PADDED_OF_PEAK) + copying)
+    full_float32 = matmul.dtype is torch.float32 and not tf32
+    unaligned = matmul.k % 8 != 0 or matmul.n % 8 != 0
+    return PaddingEstimate(plain, padded, not full_float32 and unaligned and plain > _WORTH_IT * padded)
+
+
+def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
+    from torch._inductor.fx_passes import pad_mm
+
+    asked: dict[str, Matmul] = {}  # by Inductor's own key, between its two calls for one matmul
+
+    def remember(original: Callable[..., str]) -> Callable[..., str]:
+        def bench_key(match: Any, mat1: Any, mat2: Any, *args: Any, **kwargs: Any) -> str:
+            key = original(match, mat1, mat2, *args, **kwargs)
+            if mat1.device.type == "cuda":
+                asked[key] = _matmul(mat1, mat2)
+            return key
+
+        return bench_key
+
+    def decide(original: Callable[..., Any]) -> Callable[..., Any]:
+        def should_pad(key: str) -> Any:
+            matmul = asked.pop(key, None)
+            if matmul is None:
+                return original(key)
+            estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
+            journal.note(Topic.PADDING, _padding_text(matmul, estimate))
+            return estimate.pays
+
+        return should_pad
+
+    why = "times the matmul plain and padded on the card"
+    patches.wrap(pad_mm, "should_pad_bench_key", remember, why=why)
+    patches.wrap(pad_mm, "get_cached_should_pad", decide, why=why)
+
+
+def _matmul(mat1: Any, mat2: Any) -> Matmul:
+    *batch, m, k = (_hint(size) for size in mat1.shape)
+    return Matmul(math.prod(batch), m, k, _hint(mat2.shape[-1]), mat1.dtype)
+
+
+def _hint(size: Any) -> int:
+    """The size of the example, for a symbolic size."""
+    return int(size) if isinstance(size, int) else int(size.node.hint)
+
+
+def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:
+    return (
+        f"The matmul {matmul.m}x{matmul.k}x{matmul.n} is not aligned; Inductor times two forms on the GPU. "
+        f"Estimated here: plain {estimate.plain_us:.0f} us, padded {estimate.padded_us:.0f} us, "
+        f"so the {'padded' if estimate.pays else 'plain'} form is shown."
+    )
+
+
+# -- autotuning
+
+
+def _candidates(journal: Journal, patches: Patches) -> None:
+    from torch._inductor import select_algorithm
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def select(
+            cache: Any, name: str, choices: Any, input_nodes: Any, layout: Any, *args: Any, **kwargs: Any
+        ) -> Any:
+            kept = [choice for choice in choices if choice is not None]
+            if len(kept) > 1 and layout.device.type == "cuda":
+                journal.note(
+                    Topic.AUTOTUNE,
+                    f"{name} has {len(kept)} candidates and the winner is measured on the GPU; "
+                    "the library call is shown, or the first template where there is none.",
+                )
+                library = (choice for choice in kept if isinstance(choice, select_algorithm.ExternKernelCaller))
+                kept = [next(library, kept[0])]
+            return original(cache, name, kept, input_nodes, layout, *args, **kwargs)
+
+        return select
+
+    why = "times every candidate on the card"
+    patches.wrap(select_algorithm.AlgorithmSelectorCache, "__call__", make, why=why)
+
+
+# -- CUDA graphs
+
+
+def _cuda_graphs(journal: Journal, patches: Patches) -> None:
+    from torch._inductor import compile_fx, output_code
+
+    def make(_: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded_later(model: Any, *args: Any, **kwargs: Any) -> Any:
+            journal.note(
+                Topic.CUDA_GRAPH,
+                "CUDA graphs are on for this program; a graph is recorded when it runs on the GPU, "
+                "so errors of the recording itself are not seen here.",
+            )
+            return model
+
+        return recorded_later
+
+    # Only these two: the checks around them, and what they log, are the facts about CUDA graphs.
+    patches.wrap(compile_fx, "cudagraphify", make, why="nothing can be recorded; the decision itself stays torch's")
+    patches.replace(
+        output_code,
+        "maybe_handle_backward_generation",
+        lambda *_: None,
+        why="expects the manager of recorded graphs, which is not there",
+    )

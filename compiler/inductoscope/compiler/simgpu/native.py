@@ -1,0 +1,261 @@
+"""Three pointers inside libtorch, for which Python has no hook and a compiler is not needed.
+
+1. The CUDAHooks object gets a copy of its vtable in which some slots return constants.  Autograd's engine needs
+   `getAccelerator() == CUDA`, and convolution asks whether cuDNN is compiled in when it picks a memory layout.
+   The order of the slots is read from the headers that every torch wheel ships.
+2. The CUDA entry of the device-guard registry points at an object all of whose methods return the pair (1, 0):
+   DeviceType CUDA, device cuda:0, default stream, true, count 1, depending on who asks.  The engine asks it for
+   streams, events and the device count.
+3. `_fused_sdp_choice_stub` gets a CUDA function.  Scaled dot-product attention asks that stub from C++ which backend
+   to use; no dispatcher key reaches it.
+
+Checked with the wheels of torch 2.11 to 2.15, CUDA and CPU-only builds, on x86-64 Linux.  The arm64 machine code was
+written from the manual and has never run.  This module knows neither Triton nor Inductor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import mmap
+import platform
+import re
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
+
+# (query, key, value, mask or None, dropout_p, is_causal, enable_gqa) -> number of the backend
+ChooseAttention = Callable[[Any, Any, Any, Any, float, bool, bool], int]
+
+_log = logging.getLogger(__name__)
+
+CUDNN_VERSION = 91900
+
+# What the slots of at::CUDAHooksInterface answer; absent names are of other versions and skipped.
+_CUDA_HOOKS: dict[str, int | float] = {
+    "isBuilt": 1,
+    "isAvailable": 1,
+    "hasPrimaryContext": 1,
+    "init": 0,
+    "deviceCount": 1,
+    "setCurrentDevice": 0,
+    "getCurrentDevice": 0,
+    "exchangeDevice": 0,
+    "maybeExchangeDevice": 0,
+    "isPinnedPtr": 0,
+    "hasCUDA": 1,
+    "hasCUDART": 1,
+    "hasCuDNN": 1,
+    "hasCuSOLVER": 1,
+    "hasCuBLASLt": 1,
+    "current_device": 0,
+    "compiledWithCuDNN": 1,
+    "supportsDilatedConvolutionWithCuDNN": 1,
+    "supportsDepthwiseConvolutionWithCuDNN": 1,
+    "supportsBFloat16ConvolutionWithCuDNNv8": 1,
+    "supportsBFloat16RNNWithCuDNN": 1,
+    "versionCuDNN": CUDNN_VERSION,
+    "versionRuntimeCuDNN": CUDNN_VERSION,
+    "batchnormMinEpsilonCuDNN": 1e-5,
+    "getNumGPUs": 1,
+    "deviceSynchronize": 0,
+}
+_HIP_HOOKS: dict[str, int | float] = {
+    "hasROCM": 1,
+    "compiledWithMIOpen": 1,
+    "versionMIOpen": 30400,
+    "compiledWithCuDNN": 0,
+    "hasCuDNN": 0,
+    "versionCuDNN": 0,
+}
+_CUDA_TYPE = 1  # c10::DeviceType::CUDA
+_GUARD_SLOTS = 64  # more than DeviceGuardImplInterface has in any version
+
+
+class _Amd64:
+    """Machine code of constant functions for the System V ABI of x86-64."""
+
+    @staticmethod
+    def integer(value: int) -> bytes:
+        return b"\xb8" + struct.pack("<I", value) + b"\x31\xd2\xc3"  # mov eax, value; xor edx, edx; ret
+
+    @staticmethod
+    def double(value: float) -> bytes:
+        return (
+            b"\x48\xb8" + struct.pack("<d", value) + b"\x66\x48\x0f\x6e\xc0\xc3"
+        )  # mov rax, bits; movq xmm0, rax; ret
+
+
+class _Arm64:
+    """Machine code of constant functions for AAPCS64."""
+
+    @staticmethod
+    def integer(value: int) -> bytes:
+        low, high = value & 0xFFFF, value >> 16 & 0xFFFF
+        # movz x0, low; movk x0, high, lsl 16; movz x1, 0; ret
+        return struct.pack("<IIII", 0xD2800000 | low << 5, 0xF2A00000 | high << 5, 0xD2800001, 0xD65F03C0)
+
+    @staticmethod
+    def double(value: float) -> bytes:
+        return struct.pack("<IId", 0x5C000040, 0xD65F03C0, value)  # ldr d0, #8; ret; .double value
+
+
+class _ConstantFunctions:
+    """Functions in machine code that return one constant each, in a page of executable memory."""
+
+    def __init__(self) -> None:
+        machine = platform.machine().lower()
+        if sys.platform != "linux" or machine not in {"x86_64", "amd64", "aarch64", "arm64"}:
+            raise SimulationUnavailableError(
+                f"it needs Linux on x86-64 or arm64, and this is {sys.platform} on {machine or 'an unknown machine'}."
+            )
+        self.is_arm = machine in {"aarch64", "arm64"}
+        self._encode: type[_Arm64] | type[_Amd64] = _Arm64 if self.is_arm else _Amd64
+        try:
+            self._page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        except OSError as error:
+            raise SimulationUnavailableError(f"the system refuses executable memory ({error.strerror}).") from error
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
+        self._used = 0
+        self._known: dict[tuple[type, float], int] = {}
+
+    def returning(self, value: float) -> int:
+        """Address of a function that returns `value`: an int in the first result register (the second is 0)."""
+        key = (type(value), value)
+        if key not in self._known:
+            self._known[key] = self._write(
+                self._encode.integer(value) if isinstance(value, int) else self._encode.double(value)
+            )
+        return self._known[key]
+
+    def _write(self, code: bytes) -> int:
+        start, address = self._used, self._base + self._used
+        self._page[start : start + len(code)] = code
+        self._used += (len(code) + 15) & ~15
+        if self.is_arm:  # instruction and data caches are apart there
+            ctypes.CDLL("libgcc_s.so.1").__clear_cache(ctypes.c_void_p(address), ctypes.c_void_p(address + len(code)))
+        return address
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Keeps alive what libtorch now points at.  Nothing here is ever freed: the pointers stay for good."""
+
+    parts: tuple[Any, ...]
+
+
+def install(choose_attention: ChooseAttention, *, amd: bool) -> Installed:
+    """Set the three pointers.
+
+    Raises SimulationUnavailableError, with nothing changed, where the platform or this build of torch forbids it.
+    """
+    functions = _ConstantFunctions()
+    try:
+        lib = _Libraries()
+        guard_slots = _virtual_methods("c10/core/impl/DeviceGuardImplInterface.h")
+        hook_slots = _hook_slots()
+    except (OSError, AttributeError, ValueError) as error:
+        raise SimulationUnavailableError(
+            f"torch {torch.__version__} lacks something it needs ({error}); versions 2.11 to 2.15 are known to work."
+        ) from error
+    if "deviceCount" not in guard_slots or "isAvailable" not in hook_slots:
+        raise SimulationUnavailableError(f"the headers of torch {torch.__version__} are laid out in an unknown way.")
+    return Installed(
+        (
+            functions,
+            *_install_guard(lib, functions, guard_slots),
+            *_install_hooks(lib, functions, hook_slots, {**_CUDA_HOOKS, **(_HIP_HOOKS if amd else {})}),
+            *_install_attention(lib, functions.is_arm, choose_attention),
+        )
+    )
+
+
+class _Libraries:
+    """The exported symbols that are used; loading raises OSError, AttributeError or ValueError where one is absent."""
+
+    def __init__(self) -> None:
+        folder = Path(torch.__file__).parent / "lib"
+        cpu = ctypes.CDLL(str(folder / "libtorch_cpu.so"))
+        c10 = ctypes.CDLL(str(folder / "libc10.so"))
+        python = ctypes.PyDLL(str(folder / "libtorch_python.so"))
+        pair = ctypes.c_void_p * 2
+        self.guard_registry = pair.in_dll(c10, "_ZN3c104impl26device_guard_impl_registryE")
+        self.attention_stub = pair.in_dll(cpu, "_ZN2at6native22_fused_sdp_choice_stubE")  # CPU, CUDA, ...
+        self.hooks = cpu._ZN2at6detail12getCUDAHooksEv
+        self.hooks.restype = ctypes.c_void_p
+        self.wrap = python._Z16THPVariable_WrapRKN2at10TensorBaseE
+        self.wrap.restype, self.wrap.argtypes = ctypes.py_object, [ctypes.c_void_p]
+
+
+def _virtual_methods(header: str) -> list[str]:
+    """Names of the virtual methods in the order of the vtable, without destructors."""
+    text = (Path(torch.__file__).parent / "include" / header).read_text()
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    return [name for name in re.findall(r"\bvirtual\s+[^;{}()]*?(~?\w+)\s*\(", text) if not name.startswith("~")]
+
+
+def _hook_slots() -> list[str]:
+    base = _virtual_methods("ATen/detail/AcceleratorHooksInterface.h")
+    return base + [name for name in _virtual_methods("ATen/detail/CUDAHooksInterface.h") if name not in base]
+
+
+def _install_guard(lib: _Libraries, functions: _ConstantFunctions, slots: list[str]) -> tuple[Any, ...]:
+    table = (ctypes.c_void_p * _GUARD_SLOTS)(*[functions.returning(1)] * _GUARD_SLOTS)
+    if "isStreamCapturing" in slots:  # 2.13 on: optimisers would think that a CUDA graph is being recorded
+        table[slots.index("isStreamCapturing")] = functions.returning(0)
+    guard = (ctypes.c_void_p * 2)(ctypes.addressof(table), 0)
+    # The engine starts a thread for each device at its first backward, and a process with such threads cannot fork and
+    # run backward in the child.  So let the first backward see no device; `patches` keeps multithreading off in every
+    # later one, so that the engine never looks for those threads.
+    table[slots.index("deviceCount")] = functions.returning(0)
+    lib.guard_registry[_CUDA_TYPE] = ctypes.addressof(guard)
+    torch._C._ensureCUDADeviceGuardSet = lambda: None  # would put a guard of its own, for 8 devices, into the registry
+    with torch.enable_grad(), torch.inference_mode(False):
+        torch.ones((), requires_grad=True).mul(2).backward()
+    table[slots.index("deviceCount")] = functions.returning(1)
+    return table, guard
+
+
+def _install_hooks(
+    lib: _Libraries, functions: _ConstantFunctions, slots: list[str], answers: dict[str, int | float]
+) -> tuple[Any, ...]:
+    hooks = ctypes.cast(lib.hooks(), ctypes.POINTER(ctypes.c_void_p))
+    before = 4  # offset to top, type info and two destructors stand before the other methods
+    count = before + len(slots)
+    table_type = ctypes.c_void_p * count
+    first_method = 2 * ctypes.sizeof(ctypes.c_void_p)  # the object points behind offset and type info
+    table = table_type(*table_type.from_address(hooks[0] - first_method))
+    for name, answer in answers.items():
+        if name in slots:
+            table[before + slots.index(name)] = functions.returning(answer)
+    hooks[0] = ctypes.addressof(table) + first_method
+    return (table,)
+
+
+def _install_attention(lib: _Libraries, is_arm: bool, choose: ChooseAttention) -> tuple[Any, ...]:
+    # std::optional<double> by value: xmm and a flag on x86-64, two integer registers on arm64
+    scale = [ctypes.c_int64, ctypes.c_int64] if is_arm else [ctypes.c_double, ctypes.c_bool]
+    prototype = ctypes.CFUNCTYPE(
+        ctypes.c_int64, *[ctypes.c_void_p] * 4, ctypes.c_double, ctypes.c_bool, *scale, ctypes.c_bool
+    )
+
+    def choice(q: int, k: int, v: int, mask: int, dropout: float, causal: bool, _s: Any, _has: Any, gqa: bool) -> int:
+        pointer = ctypes.sizeof(ctypes.c_void_p)  # std::optional<Tensor> is the pointer, then a flag
+        has_mask = bool(ctypes.c_uint8.from_address(mask + pointer).value)
+        try:
+            mask_tensor = lib.wrap(mask) if has_mask else None
+            return choose(lib.wrap(q), lib.wrap(k), lib.wrap(v), mask_tensor, dropout, causal, gqa)
+        except Exception:  # an exception must not cross C++; the plain implementation is always valid
+            _log.exception("the attention backend could not be chosen")
+            return 0
+
+    function = prototype(choice)
+    lib.attention_stub[1] = ctypes.cast(function, ctypes.c_void_p).value
+    return (function,)
