@@ -1,0 +1,344 @@
+"""Inductor's private parts that lowering reads or wraps, and nothing else.
+
+Each `Point` names one attribute of torch, why it is needed, and what happens where a version of torch lacks it.
+Checked by running on torch 2.13; written for 2.11 to 2.15.  `replaced` is the only way in which torch is patched, and
+it undoes itself.  This module knows nothing of reports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+import torch
+
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Point:
+    """An attribute of torch, `module:dotted.path`, and the reason for using it.
+
+    A point that is not `required` is one that some supported version lacks; without it less is known.
+    """
+
+    module: str
+    path: str
+    reason: str
+    required: bool = True
+
+    def owner(self) -> Any:
+        """The object that holds the attribute, or None where this torch has no such module or class."""
+        try:
+            found: Any = importlib.import_module(self.module)
+        except ImportError:
+            return None
+        for part in self.path.split(".")[:-1]:
+            found = getattr(found, part, None)
+        return found
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit(".", maxsplit=1)[-1]
+
+    def exists(self) -> bool:
+        """Whether this torch has the attribute."""
+        return hasattr(self.owner(), self.name)
+
+
+_I = "torch._inductor."
+ENTRY = Point(
+    "torch", "_TorchCompileInductorWrapper.__call__", "every torch.compile with the default backend ends here"
+)
+GRAPH_RUN_NODE = Point(_I + "graph", "GraphLowering.run_node", "which graph node was being lowered when it failed")
+GRAPH_REGISTER = Point(_I + "graph", "GraphLowering.register_operation", "which graph node made which kernel operation")
+GRAPH_RUN = Point(_I + "graph", "GraphLowering.run", "the time that lowering takes")
+GRAPH_CODEGEN = Point(_I + "graph", "GraphLowering.codegen", "the wrapper's text, and the time that writing it takes")
+GRAPH_MODULE = Point(_I + "graph", "GraphLowering.compile_to_module", "code is complete, its scheduler still alive")
+SCHEDULER_INIT = Point(_I + "scheduler", "Scheduler.__init__", "the time that fusion takes")
+EXTERN_CALL = Point(_I + "scheduler", "Scheduler.codegen_extern_call", "library calls in call order")
+EXTERN_NAME = Point(
+    _I + "ir", "ExternKernel.codegen_comment", "the name under which the wrapper calls a library kernel"
+)
+WHY_NOT_INIT = Point(_I + "scheduler", "WhyNoFuse.__init__", "the two scheduler nodes as objects; it keeps only names")
+WHY_NOT = Point(_I + "scheduler", "WhyNoFuse.__call__", "the reason why two nodes stay apart")
+GENERATED_CALL = (
+    Point(_I + "codegen.triton", "TritonScheduling.codegen_comment", "generated kernels in call order"),
+    Point(_I + "codegen.cpp", "CppScheduling.codegen_comment", "generated kernels in call order", required=False),
+    Point(_I + "scheduler", "BaseScheduling.codegen_comment", "the same for other code generators", required=False),
+)
+DEFINE_KERNEL = (
+    Point(_I + "codegen.triton", "TritonScheduling.define_kernel", "a kernel's text as written, with its name"),
+    Point(_I + "codegen.cpp", "CppScheduling.define_kernel", "a kernel's text as written, with its name"),
+)
+PASSES = (
+    Point(_I + "compile_fx", "_recursive_pre_grad_passes", "the time that graph passes take"),
+    Point(_I + "compile_fx", "_recursive_joint_graph_passes", "the time that graph passes take"),
+    Point(_I + "compile_fx", "_recursive_post_grad_passes", "the time that graph passes take"),
+)
+COMPILE_INNER = Point(
+    _I + "compile_fx", "_InProcessFxCompile.codegen_and_compile", "AOTAutograd hands over to Inductor"
+)
+
+LOOPS_INIT = Point(_I + "ir", "Loops.__post_init__", "a loop nest is born while its graph node is being lowered")
+STORE_FUNCTION = Point(_I + "ir", "ComputedBuffer.get_store_function", "reductions and stores emit outside inner_fn")
+TRACE_PROXY = Point(_I + "loop_body", "LightTracer.create_proxy", "remember the graph node of each traced operation")
+SHIM_NODE = Point(_I + "loop_body", "InterpreterShim.run_node", "which traced operation is being written out")
+BUFFER_WRITE = Point(_I + "utils", "IndentedBuffer.writeline", "mark each line of code with its graph node")
+BUFFER_VALUE = Point(_I + "utils", "IndentedBuffer.getvaluewithlinemap", "lines become text: note where the marks land")
+DEFERRED_PREFIX = Point(_I + "utils", "DeferredLineBase.with_prefix", "copies of a marked line stay marked")
+DEFERRED_SLICE = Point(_I + "utils", "DeferredLineBase.__getitem__", "copies of a marked line stay marked")
+
+ASYNC_COMPILE = _I + "async_compile"
+LOAD_CPP_WRAPPER = Point(_I + "codecache", "CppPythonBindingsCodeCache.load_pybinding", "cpp_wrapper starts g++ here")
+SELECT_ALGORITHM = Point(_I + "select_algorithm", "AlgorithmSelectorCache.__call__", "times candidates on the device")
+CUDAGRAPHIFY = Point(_I + "compile_fx", "cudagraphify", "would load the CUDA graph runtime")
+CUDAGRAPH_BACKWARD = Point(_I + "output_code", "maybe_handle_backward_generation", "asks the CUDA graph runtime")
+CUDAGRAPH_SKIP = (
+    Point(_I + "cudagraph_utils", "log_cudagraph_skip_and_bump_counter", "why CUDA graphs are not used"),
+    Point(_I + "output_code", "log_cudagraph_skip_and_bump_counter", "why CUDA graphs are not used"),
+)
+MUTATION_TRACE = Point(
+    _I + "cudagraph_utils", "get_mutation_stack_trace", "the sentence Inductor has for a written input"
+)
+PARTITIONS = Point(_I + "scheduler", "Scheduler.graph_partition", "the pieces cut for CUDA graphs", required=False)
+PARTITION_REASON = Point(_I + "scheduler", "Scheduler.should_partition", "why a piece is cut", required=False)
+BUFFER_ALLOCATED = Point(_I + "codegen.wrapper", "PythonWrapperCodegen.make_buffer_allocation", "buffers allocated")
+BUFFER_REUSED = Point(_I + "codegen.wrapper", "PythonWrapperCodegen.make_buffer_reuse", "buffers that take over memory")
+BUFFER_INPLACE = Point(_I + "codegen.common", "KernelArgs.make_inplace", "outputs written over an input")
+
+ALL_POINTS: tuple[Point, ...] = (
+    *(value for value in list(globals().values()) if isinstance(value, Point)),
+    *GENERATED_CALL,
+    *DEFINE_KERNEL,
+    *PASSES,
+    *CUDAGRAPH_SKIP,
+)
+
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@contextlib.contextmanager
+def replaced(point: Point, make: Make) -> Iterator[None]:
+    """Put `make(original)` in the place of `point` for the duration of the block.
+
+    Does nothing where this torch lacks the point.  An attribute that was inherited is inherited again afterwards.
+    """
+    owner = point.owner()
+    original = getattr(owner, point.name, _MISSING)
+    if original is _MISSING:
+        yield
+        return
+    own = vars(owner).get(point.name, _MISSING)
+    setattr(owner, point.name, make(original))
+    try:
+        yield
+    finally:
+        if own is _MISSING:
+            delattr(owner, point.name)
+        else:
+            setattr(owner, point.name, own)
+
+
+def around(before_and_after: Callable[..., contextlib.AbstractContextManager[None]]) -> Make:
+    """A replacement that calls the original inside `before_and_after(*args, **kwargs)`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with before_and_after(*args, **kwargs):
+                return original(*args, **kwargs)
+
+        return wrapped
+
+    return make
+
+
+@contextlib.contextmanager
+def async_compile_replaced(make: Callable[[str], Callable[..., Any]]) -> Iterator[None]:
+    """Replace each method of AsyncCompile that starts a compiler by `make(method name)`.
+
+    The methods differ between versions (`cutlass`, `cutedsl`, `pallas` are newer), so they are found by their shape:
+    public instance methods, except `wait`, which only collects what the others made.
+    """
+    owner = importlib.import_module(ASYNC_COMPILE).AsyncCompile
+    starters = {n: f for n, f in vars(owner).items() if callable(f) and not n.startswith("_") and n != "wait"}
+    for name in starters:
+        setattr(owner, name, make(name))
+    try:
+        yield
+    finally:
+        for name, function in starters.items():
+            setattr(owner, name, function)
+
+
+def current_node() -> torch.fx.Node | None:
+    """The graph node that Inductor is lowering now."""
+    node = getattr(_virtualized().graph, "current_node", None)
+    return node if isinstance(node, torch.fx.Node) and node.op != "output" else None
+
+
+def current_graph() -> Any:
+    """The GraphLowering at work, or the null handler outside of one."""
+    return _virtualized().graph
+
+
+@functools.cache
+def _virtualized() -> Any:
+    """`V`, Inductor's context.  The same object in 2.11 to 2.15."""
+    return importlib.import_module("torch._inductor.virtualized").V
+
+
+def root_graph(graph: Any) -> Any:
+    """The outermost graph: bodies of `torch.cond` and the like are graphs with a parent."""
+    while getattr(graph, "parent", None) is not None:
+        graph = graph.parent
+    return graph
+
+
+def compile_id() -> tuple[str, int]:
+    """torch's id of the compilation under way (`0/0`) and the attempt, which counts restarts of Dynamo's analysis."""
+    trace = torch._guards.CompileContext.current_trace_id()
+    if trace is None:
+        return "?", 0
+    return str(trace.compile_id), int(getattr(trace, "attempt", 0))
+
+
+def compiled_code() -> CodeType | None:
+    """The code object that Dynamo is compiling, read off the Python stack.
+
+    The backend is not told; `_compile` in convert_frame has it in its argument `code` (2.2 and later).
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_compile" and frame.f_globals.get("__name__") == "torch._dynamo.convert_frame":
+            code = frame.f_locals.get("code")
+            return code if isinstance(code, CodeType) else None
+        frame = frame.f_back
+    return None
+
+
+def restart_exceptions() -> tuple[type[BaseException], ...]:
+    """What Dynamo raises through a backend to begin its analysis anew; never an error."""
+    exc = importlib.import_module("torch._dynamo.exc")
+    return (exc.RestartAnalysis,)
+
+
+def compile_fx(model: torch.fx.GraphModule, inputs: list[Any], patches: Mapping[str, Any], region: str | None) -> Any:
+    """Inductor itself, as `_TorchCompileInductorWrapper.__call__` calls it.
+
+    `compile_region_name` came with 2.12 and is left out where it is unknown.
+    """
+    function = importlib.import_module("torch._inductor.compile_fx").compile_fx
+    extra = {"compile_region_name": region} if region is not None else {}
+    return function(model, inputs, config_patches=dict(patches), **extra)
+
+
+def inductor_config() -> ModuleType:
+    """`torch._inductor.config`."""
+    return importlib.import_module("torch._inductor.config")
+
+
+def functorch_config() -> ModuleType:
+    """`torch._functorch.config`."""
+    return importlib.import_module("torch._functorch.config")
+
+
+def known_settings(config: ModuleType, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the wanted settings that this torch has."""
+    known = set(config.get_config_copy())  # type: ignore[attr-defined]
+    return {key: value for key, value in wanted.items() if key in known}
+
+
+def leaves(scheduler_node: Any) -> list[Any]:
+    """The single operations that a scheduler node was fused from."""
+    return list(scheduler_node.get_nodes())
+
+
+def only_falls_back(op: torch._ops.OpOverload) -> bool:
+    """Whether Inductor has nothing but a library call for an operator, on any device.
+
+    Such operators are registered by `make_fallback`, whose handler is a function inside `fallback_handler`.
+    """
+    lowering = importlib.import_module("torch._inductor.lowering").lowerings.get(op)
+    return lowering is None or inspect.unwrap(lowering).__qualname__.startswith("fallback_handler.")
+
+
+def flops_of(node: torch.fx.Node) -> int | None:
+    """Floating-point operations of a graph node by torch's flop counter, or None where it cannot count them."""
+    try:
+        counted = importlib.import_module("torch._inductor.fx_utils").count_flops_fx(node)
+        return None if counted is None else int(counted)
+    except Exception:  # the counter runs the operator on fake tensors, which may fail in any way
+        return None
+
+
+def autotuner(source: str) -> Any:
+    """The object that would try the candidates of a Triton kernel (`configs`, `inductor_meta`); None without Triton.
+
+    Loading a kernel's module makes the candidates and compiles nothing.
+    """
+    try:
+        module = importlib.import_module("torch._inductor.codecache").PyCodeCache.load(source)
+    except Exception:  # it is generated code that may need anything
+        return None
+    found = (value for value in vars(module).values() if hasattr(value, "configs") and hasattr(value, "inductor_meta"))
+    return next(found, None)
+
+
+def grid_expression(inductor_meta: Mapping[str, Any], blocks: Mapping[str, int]) -> str | None:
+    """The launch grid as a Python expression over sizes and those block sizes that `blocks` leaves open.
+
+    The class that writes it is named in a kernel's own text (`grid_type`), 2.7 and later.
+    """
+    try:
+        heuristics = importlib.import_module("torch._inductor.runtime.triton_heuristics")
+        grid = getattr(heuristics, inductor_meta["grid_type"])(inductor_meta=dict(inductor_meta), mode="python")
+        grid.generate({**{f"{axis}BLOCK": f"{axis}BLOCK" for axis in "XYZR"}, **blocks})
+    except Exception:  # grids of templates and of unknown kinds need more than names
+        return None
+    return f"({grid.x_grid}, {grid.y_grid}, {grid.z_grid})"
+
+
+def mutation_sentence(placeholders: Any, indices: list[int]) -> str:
+    """Inductor's own sentence for inputs that the graph writes, with the stack of the writing line."""
+    owner = MUTATION_TRACE.owner()
+    if owner is None or not MUTATION_TRACE.exists():
+        return f"mutated inputs ({len(indices)} instances)"
+    return str(owner.get_mutation_stack_trace(placeholders, indices))
+
+
+def dynamic_shape_limit() -> int | None:
+    """Above how many recorded sizes torch warns; None when the user turned the warning off."""
+    limit = inductor_config().triton.cudagraph_dynamic_shape_warn_limit
+    return None if limit is None else int(limit)
+
+
+def peak_bytes(graph: Any) -> int | None:
+    """Inductor's estimate of the peak memory of a graph in its final order of kernels, or None where it gives none.
+
+    `memory.prepare_planning_info` is what Inductor itself uses to choose that order (2.7 and later).
+    """
+    scheduler = getattr(graph, "scheduler", None)
+    if scheduler is None:
+        return None
+    try:
+        planning = importlib.import_module("torch._inductor.memory")
+        peak, _ = planning.prepare_planning_info(
+            scheduler.nodes,
+            scheduler.name_to_buf,
+            scheduler.name_to_fused_node,
+            set(graph.graph_inputs),
+            set(graph.get_output_names()),
+        )
+    except Exception:  # planning refuses graphs with subgraphs or unusual layouts
+        return None
+    return int(peak)

@@ -1,0 +1,46 @@
+"""Errors inside Inductor as one sentence and the user's line."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from inductoscope.compiler.lower.findings import callers, finding
+from inductoscope.compiler.lower.nodes import op_name
+from inductoscope.compiler.lower.places import Places, stack_of
+from inductoscope.protocol.report import Finding, Place
+
+_LONGEST = 300
+
+
+def sentence(error: BaseException, node: torch.fx.Node | None) -> str:
+    """What failed and why, from the innermost cause of the error."""
+    cause = _cause(error)
+    text = re.sub(r"\s+", " ", str(cause)).strip() or "no reason given"
+    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    where = f" while lowering {name}" if node is not None and (name := op_name(node)) else ""
+    return f"Inductor failed{where}: {type(cause).__name__}: {text}"
+
+
+def error_finding(error: BaseException, node: torch.fx.Node | None, places: Places, otherwise: Place) -> Finding:
+    """The `compile-error` on the line whose operator was being lowered, else where its stack or the graph begins."""
+    stack = stack_of(node)
+    place = places.in_stack(stack) or places.in_stack(str(error)) or otherwise
+    return finding(
+        "compile-error",
+        place,
+        sentence(error, node),
+        related=callers(places.chain(stack)),
+        hint="torch.compile would raise here. Run this part without it (torch.compiler.disable), or write the line "
+        "with other operators.",
+    )
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Inductor wraps what went wrong in an exception of its own, sometimes twice."""
+    while True:
+        inner = getattr(error, "inner_exception", None) or error.__cause__
+        if not isinstance(inner, BaseException) or inner is error:
+            return error
+        error = inner

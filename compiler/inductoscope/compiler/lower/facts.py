@@ -1,0 +1,42 @@
+"""What lowering found out, in the report's own types."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from inductoscope.protocol.report import (
+    CacheFact,
+    CudaGraphs,
+    Finding,
+    FusionGroup,
+    Kernel,
+    Memory,
+    PhaseTime,
+    Wrapper,
+)
+
+
+class Depth(enum.Enum):
+    """How far a captured graph is taken: `GRAPHS` runs it op by op, `KERNELS` also generates its code."""
+
+    GRAPHS = "graphs"
+    KERNELS = "kernels"
+
+
+@dataclass(frozen=True)
+class LowerFacts:
+    """Kernels and fusion groups stand in call order, one a call: `kernels[i]` is what `fusion_groups[i]` became.
+
+    `problems` are errors inside Inductor, a sentence each; the same errors are among the findings.
+    """
+
+    fusion_groups: tuple[FusionGroup, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    wrappers: tuple[Wrapper, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    cudagraphs: CudaGraphs = field(default_factory=CudaGraphs)
+    caches: tuple[CacheFact, ...] = ()
+    phases: tuple[PhaseTime, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[str, ...] = ()

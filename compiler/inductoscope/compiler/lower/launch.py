@@ -1,0 +1,34 @@
+"""How a Triton kernel is launched: grid, warps, stages and the number of candidates.
+
+Inductor makes the candidates when the kernel's module is loaded, and picks one by timing when it is first launched.
+Loading builds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from inductoscope.compiler.compat import inductor as compat
+from inductoscope.protocol.report import Launch
+
+
+def launch_of(source: str) -> Launch | None:
+    """Launch facts of a kernel; what depends on the candidate that wins is None unless there is only one."""
+    tuner = compat.autotuner(source)
+    if tuner is None or not tuner.configs:
+        return None
+    only = tuner.configs[0] if len(tuner.configs) == 1 else None
+    grid = compat.grid_expression(tuner.inductor_meta, only.kwargs if only else {})
+    return Launch(
+        grid=_with_sizes(grid, source) if grid else None,
+        num_warps=only.num_warps if only else None,
+        num_stages=only.num_stages if only else None,
+        configs=len(tuner.configs),
+    )
+
+
+def _with_sizes(grid: str, source: str) -> str:
+    """The grid expression with those sizes that the kernel's text fixes (`xnumel = 32768`)."""
+    for name, size in re.findall(r"^\s+(\w+numel) = (\d+)$", source, re.MULTILINE):
+        grid = re.sub(rf"\b{name}\b", size, grid)
+    return grid

@@ -1,0 +1,120 @@
+"""Operators that got no generated code where one would expect it, and why.
+
+A matmul, a convolution, attention, an FFT or a factorisation belongs in a library: nobody expects Inductor to write
+it.  A sort, a cumulative sum on the CPU, or arithmetic on complex numbers stands between operators that could have
+been fused, and that is worth a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.lower.findings import callers, finding
+from inductoscope.compiler.lower.nodes import Origins, op_name
+from inductoscope.compiler.lower.places import Places, stack_of
+from inductoscope.compiler.lower.recording import Call, Compilation
+from inductoscope.protocol.report import Finding, Phase, Place
+
+_BUILT_IN = frozenset({"aten", "prims"})
+# Namespaces of torch's own library kernels: oneDNN, quantised oneDNN, collectives, tensor-core helpers.
+_LIBRARIES = frozenset({"mkldnn", "onednn", "mkl", "quantized", "_c10d_functional", "c10d", "symm_mem", "inductor"})
+_BELONGS = frozenset(
+    {
+        "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "mv", "dot", "vdot", "matmul", "linear", "_scaled_mm",
+        "_int_mm", "_grouped_mm", "_scaled_grouped_mm", "_addmm_activation", "_weight_int8pack_mm",
+        "_weight_int4pack_mm", "_sparse_semi_structured_linear", "_sparse_semi_structured_mm", "cholesky",
+        "cholesky_solve", "triangular_solve", "lu_unpack", "geqrf", "ormqr", "lstm", "gru", "rnn_tanh", "rnn_relu",
+        "_cudnn_rnn", "_thnn_fused_lstm_cell", "ctc_loss", "_ctc_loss",
+    }
+)  # fmt: skip
+_BELONGS_IF_NAMED = ("convolution", "conv_", "scaled_dot_product", "attention", "_fft_", "linalg", "rnn", "_cslt_")
+_IN = {Phase.FORWARD: "", Phase.BACKWARD: ", in the backward pass of this line,"}
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """An operator that the library runs, at a line of the model."""
+
+    op: str
+    place: Place
+    why: str
+    chain: tuple[Place, ...]
+    phase: Phase
+
+
+def fallbacks(noted: Compilation, phase: Phase, places: Places) -> list[Fallback]:
+    """The library calls of one graph that stand where generated code would be expected."""
+    origins = Origins(noted)
+    found = []
+    for call in noted.calls:
+        nodes = origins.of_call(call) if call.extern and call.name not in noted.loaded else ()
+        for node in nodes[:1]:
+            place, op, why = places.of(node), op_name(node), _why(node, call)
+            if place is not None and op is not None and why is not None:
+                found.append(Fallback(op, place, why, places.chain(stack_of(node)), phase))
+    return found
+
+
+def library_findings(found: Iterable[Fallback]) -> list[Finding]:
+    """One finding for each operator and line, however often it is called there."""
+    grouped: dict[tuple[str, str, int, Phase], list[Fallback]] = {}
+    for fallback in found:
+        key = (fallback.op, fallback.place.file, fallback.place.line, fallback.phase)
+        grouped.setdefault(key, []).append(fallback)
+    return [
+        finding(
+            "library-kernel",
+            same[0].place,
+            f"{same[0].op}{_IN[same[0].phase]} gets no generated code: {same[0].why}. It runs as a library call, "
+            "and what stands before and after it cannot be fused across it.",
+            count=len(same),
+            related=callers(same[0].chain),
+        )
+        for same in grouped.values()
+    ]
+
+
+def _why(node: torch.fx.Node, call: Call) -> str | None:
+    """Why Inductor called a library for this node, or None where that is what one would expect."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload) or _only_view(target):
+        return None
+    if target.namespace not in _BUILT_IN:
+        custom = target.namespace not in _LIBRARIES
+        return "it is a custom operator, which Inductor cannot look into" if custom else None
+    name = target._schema.name.split("::")[-1]
+    if name.removesuffix("_backward") in _BELONGS or any(part in name for part in _BELONGS_IF_NAMED):
+        return None
+    if _is_copy(name):
+        return None
+    if _complex(node):
+        return "Inductor does not generate code for complex numbers"
+    device = _device(call)
+    if compat.only_falls_back(target):
+        return "Inductor has no code generator for it"
+    return f"Inductor's generated code{f' for {device}' if device else ''} does not cover it in this form"
+
+
+def _only_view(target: torch._ops.OpOverload) -> bool:
+    """Whether all results are views of an argument: nothing is computed."""
+    returns = target._schema.returns
+    return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+
+
+def _is_copy(name: str) -> bool:
+    """Moves between devices and into place, which are no computation."""
+    return name in ("copy_", "_to_copy", "device_put", "clone", "set_", "resize_", "_copy_from")
+
+
+def _complex(node: torch.fx.Node) -> bool:
+    values = [node.meta.get("val"), *(source.meta.get("val") for source in node.all_input_nodes)]
+    return any(isinstance(value, torch.Tensor) and value.dtype.is_complex for value in values)
+
+
+def _device(call: Call) -> str | None:
+    device = call.nodes[0].get_device()
+    return {"cpu": "the CPU", "cuda": "the GPU"}.get(device.type, device.type) if device is not None else None

@@ -1,0 +1,209 @@
+"""Inductor in the place where the user's program calls it, recorded instead of run.
+
+`Lowering` answers for `torch.compile`'s default backend while the program runs once: it lets Inductor compile each
+captured graph in line (so that Inductor's own guards take part), keeps what it generated, and hands back the graph to
+be run op by op.  It knows nothing of Dynamo's breaks and guards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol
+
+import torch
+
+from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.lower import cudagraphs
+from inductoscope.compiler.lower.eager import copied
+from inductoscope.compiler.lower.errors import error_finding, sentence
+from inductoscope.compiler.lower.facts import Depth, LowerFacts
+from inductoscope.compiler.lower.findings import finding
+from inductoscope.compiler.lower.groups import build_groups
+from inductoscope.compiler.lower.kernels import KernelBuilder
+from inductoscope.compiler.lower.library import Fallback, fallbacks, library_findings
+from inductoscope.compiler.lower.line_map import source_of
+from inductoscope.compiler.lower.memory import add, memory_of
+from inductoscope.compiler.lower.phases import Stopwatch
+from inductoscope.compiler.lower.places import Ownership, Places
+from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
+from inductoscope.compiler.lower.recording import Compilation, Recording
+from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
+
+_LOG = logging.getLogger(__name__)
+
+Runner = Callable[..., Any]
+
+
+class Simulation(Protocol):
+    """What lowering needs of a simulated device."""
+
+    def compiling(self) -> contextlib.AbstractContextManager[Any]:
+        """Around each call of Inductor."""
+
+    def eager(self, graph: torch.fx.GraphModule) -> Runner:
+        """Something that runs a captured graph op by op on the simulated device."""
+
+
+@dataclass
+class _Graph:
+    """What became of one captured graph."""
+
+    id: str
+    attempt: int
+    verdict: cudagraphs.Verdict
+    groups: list[FusionGroup] = field(default_factory=list)
+    kernels: list[Kernel] = field(default_factory=list)
+    wrappers: list[Wrapper] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
+    user_kernels: list[tuple[str, Place]] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory)
+
+
+class Lowering(contextlib.AbstractContextManager["Lowering"]):
+    """Observes Inductor while the block runs.  `device` is `cpu` or `sim:NAME`; a simulation has to be active then."""
+
+    def __init__(self, user_code: Ownership, device: str, depth: Depth) -> None:
+        self._places = Places(user_code)
+        self._depth = depth
+        self._simulation = _simulation() if device.startswith("sim:") else None
+        self._clock = Stopwatch()
+        self._graphs: list[_Graph] = []
+        self._errors: list[Finding] = []
+        self._problems: list[str] = []
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Lowering:
+        """Take the place of the default backend."""
+        self._stack.enter_context(compat.replaced(compat.ENTRY, lambda _: self._entry()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Give the default backend back."""
+        self._stack.close()
+
+    def facts(self) -> LowerFacts:
+        """Everything found so far."""
+        memory = Memory()
+        for graph in self._graphs:
+            memory = add(memory, graph.memory)
+        verdicts = [graph.verdict for graph in self._graphs]
+        return LowerFacts(
+            fusion_groups=tuple(group for graph in self._graphs for group in graph.groups),
+            kernels=tuple(kernel for graph in self._graphs for kernel in graph.kernels),
+            wrappers=tuple(wrapper for graph in self._graphs for wrapper in graph.wrappers),
+            memory=memory,
+            cudagraphs=cudagraphs.summary(verdicts),
+            phases=self._clock.times(),
+            findings=(
+                *self._errors,
+                *library_findings(fallback for graph in self._graphs for fallback in graph.fallbacks),
+                *_user_kernel_findings(self._graphs),
+                *cudagraphs.findings(verdicts, self._places),
+            ),
+            problems=tuple(self._problems),
+        )
+
+    def _entry(self) -> Callable[..., Runner]:
+        """What runs instead of `_TorchCompileInductorWrapper.__call__`."""
+
+        def compile_graph(
+            backend: Any, model: torch.fx.GraphModule, inputs: Sequence[Any], *, config_patches: Any = None
+        ) -> Runner:
+            if self._depth is Depth.GRAPHS:
+                return self._runner(model)
+            runner = self._runner(copied(model))  # Inductor changes the graph it is given
+            user = settings({**backend.config, **(config_patches or {})})
+            graph = self._lower(model, list(inputs), user, getattr(backend, "name", None))
+
+            def run(*args: Any) -> Any:
+                graph.verdict.called_with(args)
+                return runner(*args)
+
+            return run
+
+        return compile_graph
+
+    def _runner(self, graph: torch.fx.GraphModule) -> Runner:
+        return self._simulation.eager(graph) if self._simulation else graph.forward
+
+    def _lower(
+        self, model: torch.fx.GraphModule, inputs: list[Any], user: dict[str, Any], region: str | None
+    ) -> _Graph:
+        """Compile one captured graph in record mode and keep what came of it."""
+        graph_id, attempt = compat.compile_id()
+        # Dynamo began anew: what an earlier attempt at the same graph generated is not part of the program.
+        self._graphs = [g for g in self._graphs if g.id != graph_id or g.attempt == attempt]
+        graph = _Graph(graph_id, attempt, cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user)))
+        choices = Choices()
+        recording = Recording(lambda noted: self._keep(graph, noted, choices), self._clock)
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(self._clock.phase("autograd"))
+                stack.enter_context(record_mode(choices))
+                stack.enter_context(recording.watching())
+                stack.enter_context(graph.verdict.deciding())
+                if self._simulation:
+                    stack.enter_context(self._simulation.compiling())
+                compat.compile_fx(model, inputs, user, region)
+        except compat.restart_exceptions():
+            raise
+        except Exception as error:  # whatever Inductor raises would reach the user as a failed compilation
+            _LOG.info("Inductor failed on graph %s", graph_id, exc_info=True)
+            self._problems.append(sentence(error, recording.failed_node))
+            self._errors.append(error_finding(error, recording.failed_node, self._places, graph.verdict.place))
+            return graph
+        self._graphs.append(graph)
+        return graph
+
+    def _keep(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
+        """Turn what was noted into report types while Inductor still holds the scheduler."""
+        phase = Phase.BACKWARD if noted.graph.is_backward else Phase.FORWARD
+        sources = [source_of(noted, call.name) for call in noted.calls]
+        first = len(graph.groups) + sum(len(other.groups) for other in self._graphs if other.id == graph.id)
+        with self._clock.phase("reading facts"):
+            graph.groups += build_groups(noted, graph.id, first, self._places, sources)
+            kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
+            graph.kernels += kernels
+            graph.user_kernels += [(k.name, place) for k in kernels if k.user_written for place in k.lines]
+            graph.wrappers.append(Wrapper(graph.id, phase, "python", noted.wrapper))
+            graph.fallbacks += fallbacks(noted, phase, self._places)
+            graph.memory = add(graph.memory, memory_of(noted))
+            graph.verdict.partitions += noted.partitions
+            graph.verdict.on_cuda |= "cuda" in noted.graph.device_types
+
+    def _beginning(self, model: torch.fx.GraphModule) -> Place:
+        """Where the compiled function begins, else the graph's first line in the user's code."""
+        code = compat.compiled_code()
+        first = next((place for node in model.graph.nodes if (place := self._places.of(node))), None)
+        if code is None or (first is not None and first.file != code.co_filename):
+            return first or Place("", 0)
+        return Place(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def _asks_for_cudagraphs(user: dict[str, Any]) -> bool:
+    return bool(user.get("triton.cudagraphs", compat.inductor_config().triton.cudagraphs))
+
+
+def _user_kernel_findings(graphs: list[_Graph]) -> list[Finding]:
+    found = dict.fromkeys(kernel for graph in graphs for kernel in graph.user_kernels)
+    return [
+        finding("user-kernel", place, f"The hand-written Triton kernel {name} is captured without a graph break.")
+        for name, place in found
+    ]
+
+
+def _simulation() -> Simulation:
+    """The simulation of this process.  Raises RuntimeError when none was started."""
+    from inductoscope.compiler import simgpu
+
+    active = simgpu.active()
+    if active is None:
+        raise RuntimeError("lowering for a simulated device needs an active simulation")
+    simulation: Simulation = active
+    return simulation

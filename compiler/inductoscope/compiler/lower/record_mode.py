@@ -1,0 +1,127 @@
+"""Inductor generates code and starts nothing.
+
+While `record_mode` is on, no C++ compiler, no Triton build and no timing run is started, no cache answers, and the
+generated module can be loaded.  What cannot be decided without running something is decided by a fixed rule and
+reported to `Choices`.  This module knows nothing of kernels, lines or reports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from inductoscope.compiler.compat import inductor as compat
+
+# The user's own settings stay, except those that would start a compiler, time something or replay an old result.
+_INDUCTOR = {
+    "fx_graph_cache": False,  # a hit brings back the lines of an older text, and an object that wants to run
+    "fx_graph_remote_cache": False,
+    "bundle_triton_into_fx_graph_cache": False,
+    "compile_threads": 1,  # no pool of compiler processes
+    "benchmark_fusion": False,  # these four compile and time candidates while scheduling
+    "benchmark_epilogue_fusion": False,
+    "benchmark_combo_kernel": False,
+    "triton.autotune_at_compile_time": False,
+    "profile_bandwidth_output": None,
+}
+_FUNCTORCH = {
+    "enable_autograd_cache": False,  # same reason as fx_graph_cache
+    "enable_remote_autograd_cache": False,
+    "bundled_autograd_cache": False,
+    # The compiled forward never runs, so nothing would ask for the backward later.
+    "force_non_lazy_backward_lowering": True,
+}
+
+
+class RecordedKernel:
+    """Stands in a loaded module where a compiled kernel would.  It cannot run."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def run(self, *_args: Any, **_kwargs: Any) -> None:
+        """Refuses: the graph is run op by op instead.  Raises RuntimeError."""
+        raise RuntimeError("this kernel was generated, not built")
+
+    __call__ = run
+
+
+@dataclass
+class Choices:
+    """Decisions that Inductor makes by timing, taken here by rule: a sentence for each graph node concerned."""
+
+    by_node: dict[torch.fx.Node, str] = field(default_factory=dict)
+
+    def note(self, node: torch.fx.Node | None, text: str) -> None:
+        """Remember a sentence about the operator that is being lowered."""
+        if node is not None:
+            self.by_node[node] = text
+
+
+def settings(user: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's own `mode` and `options`, with what record mode needs put over them."""
+    config = compat.inductor_config()
+    return {**user, **compat.known_settings(config, {**_INDUCTOR, **_vector_probe(config)})}
+
+
+def _vector_probe(config: ModuleType) -> dict[str, Any]:
+    """Inductor asks the CPU for its vector instructions, then builds and loads a small library to see whether the C++
+    compiler knows them too.  That build takes seconds and would start g++, so the CPU's answer is taken as it is: right
+    wherever compiling for this CPU works at all.  A user's own TORCHINDUCTOR_VEC_ISA_OK holds.
+    """
+    return {"cpp.vec_isa_ok": True} if config.cpp.vec_isa_ok is None else {}
+
+
+@contextlib.contextmanager
+def record_mode(choices: Choices) -> Iterator[None]:
+    """Keep Inductor from starting anything for the duration of the block."""
+    functorch = compat.functorch_config()
+    with contextlib.ExitStack() as stack:
+        enter = stack.enter_context
+        enter(functorch.patch(compat.known_settings(functorch, _FUNCTORCH)))
+        enter(compat.async_compile_replaced(_recorder_of))
+        enter(compat.replaced(compat.LOAD_CPP_WRAPPER, lambda _: lambda *_args, **_kwargs: RecordedKernel("")))
+        enter(compat.replaced(compat.SELECT_ALGORITHM, lambda original: _selecting(original, choices)))
+        yield
+
+
+def _recorder_of(method: str) -> Callable[..., Any]:
+    """A replacement for a method of AsyncCompile: keeps the source, starts nothing."""
+
+    def record(_self: Any, *args: Any, **kwargs: Any) -> RecordedKernel:
+        return RecordedKernel(_source_among(method, args, kwargs))
+
+    return record
+
+
+def _source_among(method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The source text among the arguments: `triton(name, source)`, `cpp_pybinding(argtypes, source)`, `cpp(source)`."""
+    if "source_code" in kwargs:
+        return str(kwargs["source_code"])
+    position = {"triton": 1, "cpp_pybinding": 1, "halide": 1, "cutedsl": 1, "pallas": 1, "nv_universal_gemm": 1}
+    at = position.get(method, 0)
+    text = args[at] if len(args) > at else ""
+    return text if isinstance(text, str) else ""
+
+
+def _selecting(original: Callable[..., Any], choices: Choices) -> Callable[..., Any]:
+    """max-autotune times each candidate on the device.  Take the library call, else Inductor's first template."""
+
+    def select(cache: Any, name: str, candidates: list[Any], *args: Any, **kwargs: Any) -> Any:
+        usable = [candidate for candidate in candidates if candidate is not None]
+        if len(usable) > 1:
+            library = [candidate for candidate in usable if type(candidate).__name__ == "ExternKernelCaller"]
+            choices.note(
+                compat.current_node(),
+                f"{name}: Inductor times {len(usable)} candidates on the device; "
+                f"shown is {'the library call' if library else 'the first template'}",
+            )
+            usable = (library or usable)[:1]
+        return original(cache, name, usable, *args, **kwargs)
+
+    return select

@@ -1,0 +1,66 @@
+"""Bytes and operations of a kernel, by Inductor's own account.
+
+Inductor counts, for each buffer that a kernel touches, what the worst inputs and the best kernel would move: a buffer
+read three times counts once.  Symbolic sizes are taken at the sizes of the run.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.lower.recording import Call
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes read from and written to memory; None where Inductor does not tell."""
+
+    read: int | None
+    written: int | None
+
+
+def traffic(call: Call) -> Traffic:
+    """Bytes that one call moves, each buffer once."""
+    try:
+        whole = _fused(call)
+        reads = _merged(node.get_read_write_buffer_accesses(include_reads=True, include_writes=False) for node in whole)
+        writes = _merged(
+            node.get_read_write_buffer_accesses(include_reads=False, include_writes=True) for node in whole
+        )
+    except Exception:  # accounting of exotic layouts must never cost the kernel itself
+        _LOG.debug("no traffic for %s", call.name, exc_info=True)
+        return Traffic(None, None)
+    return Traffic(sum(reads.values()), sum(writes.values()))
+
+
+def flops(call: Call, nodes: tuple[torch.fx.Node, ...]) -> int | None:
+    """Floating-point operations of a library call or template, by torch's flop counter; None for anything else.
+
+    A multiplication and an addition count as two.
+    """
+    if not call.extern and not any(leaf.is_template() for leaf in call.nodes):
+        return None
+    counted = [count for count in map(compat.flops_of, nodes) if count]
+    return sum(counted) if counted else None
+
+
+def _fused(call: Call) -> list[Any]:
+    """The scheduler's final nodes behind a call: a kernel of several fused operations counts as a whole."""
+    scheduler = call.nodes[0].scheduler
+    whole = [scheduler.name_to_fused_node.get(leaf.get_name(), leaf) for leaf in call.nodes]
+    return list(dict.fromkeys(whole))
+
+
+def _merged(accesses: Any) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for by_buffer in accesses:
+        for buffer, size in by_buffer.items():
+            total[buffer] = max(total.get(buffer, 0), int(size))
+    return total
