@@ -181,7 +181,7 @@ class Harness:
         self.runner = FakeRunner()
         self.clock = FakeClock()
         self.editor = RecordingEditor()
-        self.folders = Folders(lambda folder, settings: self.runner)
+        self.folders = Folders(lambda settings: self.runner, self.editor.tell)
         self.session = Session(self.editor, self.folders, self.clock)
         self.session.start()
         self._versions: dict[str, int] = {}

@@ -28,7 +28,7 @@ def build(make: MakeRunner = make_runner) -> Server:
     server = Server("inductoscope", __version__)
     clock = LoopClock()
     editor = LspEditor(server, clock)
-    folders = Folders(make)
+    folders = Folders(make, editor.tell)
     session = Session(editor, folders, clock)
     Endpoints(server, editor, folders, session).register()
     return server

@@ -1,14 +1,17 @@
 """The workspace folders, each with settings and a runner of its own.
 
-A file outside of every folder belongs to the nameless one, whose settings are those without scope.
+A file outside of every folder belongs to the nameless one, whose settings are those without scope.  What the editor
+does not set, the project's `[tool.inductoscope]` does.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from inductoscope.server import config
 from inductoscope.server.ports import MakeRunner, Runner
 from inductoscope.server.settings import Settings
 
@@ -22,11 +25,17 @@ class _Folder:
 
 
 class Folders:
-    """Settings and runners by folder path; runners are made when first needed."""
+    """Settings and runners by folder path; runners are made when first needed.
 
-    def __init__(self, make_runner: MakeRunner) -> None:
+    `on_problem` gets a sentence for each project whose own settings cannot be used.
+    """
+
+    def __init__(self, make_runner: MakeRunner, on_problem: Callable[[str], None]) -> None:
         self._make_runner = make_runner
+        self._on_problem = on_problem
         self._folders: dict[str, _Folder] = {NO_FOLDER: _Folder(Settings())}
+        self._projects: dict[Path, config.Config] = {}
+        self._told: set[str] = set()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -35,12 +44,16 @@ class Folders:
 
     def of(self, file: str) -> str:
         """The innermost folder that a file is in."""
-        holders = [folder for folder in self.paths if file == folder or file.startswith(folder.rstrip(os.sep) + os.sep)]
+        holders = [folder for folder in self.paths if file.startswith(folder.rstrip(os.sep) + os.sep)]
         return max(holders, key=len, default=NO_FOLDER)
 
     def settings(self, file: str) -> Settings:
         """The settings that apply to a file."""
-        return self._folders[self.of(file)].settings
+        return self._folders[self.of(file)].settings.over(self._project(file))
+
+    def wanted(self, file: str) -> tuple[str, ...]:
+        """The targets that the project names in a file."""
+        return self._project(file).wanted(Path(file))
 
     def working_folder(self, file: str) -> str:
         """Where programs of that file are run: its workspace folder, else the folder that it is in."""
@@ -48,10 +61,9 @@ class Folders:
 
     def runner(self, file: str) -> Runner:
         """The runner for programs of that file."""
-        path = self.of(file)
-        folder = self._folders[path]
+        folder = self._folders[self.of(file)]
         if folder.runner is None:
-            folder.runner = self._make_runner(path, folder.settings)
+            folder.runner = self._make_runner(folder.settings)
         return folder.runner
 
     def add(self, path: str) -> None:
@@ -61,8 +73,8 @@ class Folders:
     async def remove(self, path: str) -> None:
         """A folder was removed."""
         folder = self._folders.pop(path, None) if path != NO_FOLDER else None
-        if folder is not None and folder.runner is not None:
-            await folder.runner.close()
+        if folder is not None:
+            await self._close(folder)
 
     async def configure(self, path: str, settings: Settings) -> Settings:
         """Give a folder new settings; returns the old ones."""
@@ -72,10 +84,30 @@ class Folders:
             await self._close(folder)
         return old
 
+    def forget_projects(self) -> None:
+        """Read the projects' own settings again when next needed."""
+        self._projects.clear()
+
     async def renew(self) -> None:
         """Drop all runners, so that interpreters are looked for again."""
+        self.forget_projects()
         for folder in self._folders.values():
             await self._close(folder)
+
+    def _project(self, file: str) -> config.Config:
+        folder = Path(file).parent
+        if folder not in self._projects:
+            try:
+                self._projects[folder] = config.nearest(folder)
+            except config.ConfigError as error:
+                self._projects[folder] = config.Config()
+                self._tell_once(f"{error} The defaults are used.")
+        return self._projects[folder]
+
+    def _tell_once(self, problem: str) -> None:
+        if problem not in self._told:
+            self._told.add(problem)
+            self._on_problem(problem)
 
     async def _close(self, folder: _Folder) -> None:
         runner, folder.runner = folder.runner, None

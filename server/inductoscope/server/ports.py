@@ -53,5 +53,5 @@ class Runner(Protocol):
         """End everything that was started ahead of time."""
 
 
-MakeRunner = Callable[[str, Settings], Runner]
+MakeRunner = Callable[[Settings], Runner]
 """The runner for a workspace folder with these settings; raises nothing: one that cannot run says so when asked to."""

@@ -1,32 +1,74 @@
-"""The runner of a workspace folder: its interpreter, found when first needed, and a pool of workers in it."""
+"""The runner of a workspace folder: finds the interpreter for each program and keeps a pool of workers for each."""
 
 from __future__ import annotations
 
-import sys
+import logging
+from dataclasses import replace
+from pathlib import Path
 
+import psutil
+
+from inductoscope.protocol.messages import Failure, FailureKind
+from inductoscope.server import config, interpreter
+from inductoscope.server.interpreter import InterpreterError
 from inductoscope.server.settings import Settings
 from inductoscope.server.workers import OnEvent, RunOutcome, RunRequest, WorkerCommand, WorkerPool, bootstrap_command
+from inductoscope.server.workers.run import unfinished
+
+logger = logging.getLogger("inductoscope.runner")
+
+MEMORY_SHARE = 0.8
+"""The part of the machine's memory that a run may hold when nothing is set."""
 
 
 class FolderRunner:
-    """Implements `ports.Runner`."""
+    """Implements `ports.Runner`.  Programs of one folder can lie in different environments."""
 
-    def __init__(self, folder: str, settings: Settings) -> None:
-        words = settings.interpreter or (sys.executable,)
-        self._pool = WorkerPool(words[0], command=_command(words))
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._pools: dict[tuple[str, ...], WorkerPool] = {}
 
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
-        """Do the request in a worker."""
-        return await self._pool.run(request, on_event)
+        """Do the request in a worker; an interpreter that is not there is a failure like any other."""
+        try:
+            words = self._interpreter(Path(request.target.file).parent)
+        except InterpreterError as error:
+            return unfinished(request, Failure(FailureKind.NO_INTERPRETER, str(error)))
+        if words not in self._pools:
+            self._pools[words] = WorkerPool(words[0], command=_command(words))
+        return await self._pools[words].run(_within_memory(request), on_event)
 
     async def close(self) -> None:
-        """End the spare worker."""
-        await self._pool.close()
+        """End the spare workers."""
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            await pool.close()
+
+    def _interpreter(self, folder: Path) -> tuple[str, ...]:
+        if self._settings.interpreter:
+            program, *flags = self._settings.interpreter
+            return (interpreter.locate(program, "the setting inductoscope.interpreter"), *flags)
+        chosen = interpreter.choose(folder, configured=_configured(folder))
+        logger.info("interpreter=%s because=%s", chosen.path, chosen.because)
+        return (chosen.path,)
 
 
-def make_runner(folder: str, settings: Settings) -> FolderRunner:
+def make_runner(settings: Settings) -> FolderRunner:
     """The runner for a folder with these settings."""
-    return FolderRunner(folder, settings)
+    return FolderRunner(settings)
+
+
+def _within_memory(request: RunRequest) -> RunRequest:
+    """A run that is not told otherwise leaves the machine enough for the editor."""
+    limit = request.memory_bytes or int(psutil.virtual_memory().total * MEMORY_SHARE)
+    return replace(request, memory_bytes=limit)
+
+
+def _configured(folder: Path) -> str | None:
+    try:
+        return config.nearest(folder).python
+    except config.ConfigError:
+        return None  # said where the settings of the project are read
 
 
 def _command(words: tuple[str, ...]) -> WorkerCommand:

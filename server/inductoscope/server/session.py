@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from inductoscope.protocol import messages
+from inductoscope.protocol import devices, messages
+from inductoscope.protocol.devices import DeviceKind
 from inductoscope.protocol.messages import Message
 from inductoscope.protocol.report import Rung
 from inductoscope.server import diagnostics, freshness, runs, shift
@@ -90,7 +91,10 @@ class Session:
         self._run_after_save(tuple(self._targets), f"saved {path}")
 
     def files_changed(self) -> None:
-        """Files changed that nobody saved here."""
+        """Files changed that nobody saved here, the project's settings perhaps among them."""
+        self._folders.forget_projects()
+        for path in self._files:
+            self._scan(path)
         self._run_after_save(tuple(self._targets), "files changed")
 
     def close(self, path: str) -> None:
@@ -176,7 +180,7 @@ class Session:
 
     def _scan(self, path: str) -> None:
         document = self._documents.by_path[path]
-        found = scan(document.text.source, path)
+        found = scan(document.text.source, path, self._folders.wanted(path))
         before = self._files.get(path)
         if before is not None and _is_broken(found):
             after = replace(before, scan=found)
@@ -285,11 +289,11 @@ class Session:
         target, settings = self._targets[key].target, self._settings(key)
         request = RunRequest(
             target=target,
-            device=settings.device,
+            device=_real(settings.device) if purpose is Purpose.MEASURE else settings.device,
             rung=Rung.MEASURE if purpose is Purpose.MEASURE else settings.rung,
             overlays=self._documents.overlays(),
             timeout_s=settings.timeout_s,
-            memory_bytes=settings.memory_mib * 2**20 or None,
+            memory_bytes=settings.memory_bytes,
             cwd=self._folders.working_folder(target.file),
         )
         return Plan(
@@ -356,6 +360,11 @@ class Session:
         reached = document is not None and (version is None or document.version >= version)
         busy = any(self._targets[key].target.file == path for key, _ in self._scheduler.keys if key in self._targets)
         return self._started and reached and not busy and path not in self._timers
+
+
+def _real(device: str) -> str:
+    """A device that something can be measured on: a simulated one gives way to what the machine has."""
+    return "auto" if devices.parse(device).kind is DeviceKind.SIMULATED else device
 
 
 def _is_broken(found: Scan) -> bool:

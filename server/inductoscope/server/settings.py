@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inductoscope.protocol import devices
 from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.report import Rung
+from inductoscope.server.config import CHECK_RUNGS, Config
 
 
 class RunMode(enum.Enum):
@@ -30,19 +31,19 @@ class Trust(enum.Enum):
     UNTRUSTED = "untrusted"
 
 
-CHECK_RUNGS = (Rung.CAPTURE, Rung.LOWER, Rung.ASSEMBLE)
-
-
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one workspace folder; `docs/lsp-extensions.md` describes each."""
+    """The settings of one workspace folder; `docs/lsp-extensions.md` describes each.
+
+    `memory_bytes` is None where nothing is set: the runner then keeps to a part of the machine's memory.
+    """
 
     interpreter: tuple[str, ...] = ()
     device: str = "auto"
     run: RunMode = RunMode.ON_SAVE
     rung: Rung = Rung.ASSEMBLE
     timeout_s: float = 120.0
-    memory_mib: int = 0
+    memory_bytes: int | None = None
     show: frozenset[str] = frozenset()
     hide: frozenset[str] = frozenset()
 
@@ -51,6 +52,17 @@ class Settings:
         known = CODES.get(code)
         default = known is None or known.shown
         return code not in self.hide and (default or code in self.show)
+
+    def over(self, project: Config) -> Settings:
+        """These settings, with what they leave at its default taken from the project's own."""
+        unset = Settings()
+        return replace(
+            self,
+            device=project.device if self.device == unset.device and project.device else self.device,
+            rung=project.rung if self.rung is unset.rung and project.rung else self.rung,
+            timeout_s=project.timeout_s if self.timeout_s == unset.timeout_s and project.timeout_s else self.timeout_s,
+            memory_bytes=self.memory_bytes or project.memory_bytes,
+        )
 
     def needs_new_workers(self, other: Settings) -> bool:
         """Whether going from these settings to `other` makes the present workers useless."""
@@ -115,10 +127,10 @@ def _seconds(value: Any) -> float:
     raise _UnfitError("a number of seconds above 0")
 
 
-def _mebibytes(value: Any) -> int:
+def _mebibytes(value: Any) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    raise _UnfitError("a whole number of MiB, or 0 for no limit")
+        return value * 2**20 or None
+    raise _UnfitError("a whole number of MiB, or 0")
 
 
 @dataclass(frozen=True)
@@ -134,7 +146,7 @@ _KEYS = (
     _Key("run", "run", _run_mode),
     _Key("rung", "rung", _rung),
     _Key("timeout", "timeout_s", _seconds),
-    _Key("memory", "memory_mib", _mebibytes),
+    _Key("memory", "memory_bytes", _mebibytes),
     _Key("show", "show", _codes),
     _Key("hide", "hide", _codes),
 )
