@@ -32,7 +32,7 @@ def trace(call: Callable[[], object], device: str) -> CallTrace:
     """Watch one call with torch's profiler."""
     on_gpu = device.startswith("cuda")
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
-    with profile(activities=activities) as profiler:
+    with profile(activities=activities, acc_events=True) as profiler:
         call()
         if on_gpu:
             torch.cuda.synchronize()

@@ -3,7 +3,7 @@
 Dynamo's counters and metrics (`torch._dynamo.utils`): there is no public account of compiled graphs, and a speed-up
 without one may compare eager with eager.  A compile cache of one's own (`torch._inductor.utils.fresh_cache`): without
 it the compile time would depend on what earlier runs left on disk.  The missing C++ compiler (`InvalidCxxCompiler`):
-told apart from other failures only by its type.  Checked on torch 2.13.
+told apart from other failures only by its type.  Checked on torch 2.11 and 2.13.
 """
 
 from __future__ import annotations
