@@ -80,7 +80,7 @@ def _value(module: types.ModuleType, name: str, kinds: type | tuple[type, ...], 
         return default
     if not isinstance(value, kinds):
         wanted = kinds if isinstance(kinds, type) else kinds[0]
-        message = f"{name} is a {type(value).__name__}; it has to be a {wanted.__name__}."
+        message = f"{name} is of type {type(value).__name__}; it has to be a {wanted.__name__}."
         raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, _line_of(module, name)))
     return value
 
@@ -89,7 +89,7 @@ def _backend(module: types.ModuleType) -> str | Callable[..., Any] | None:
     backend = getattr(module, "BACKEND", None)
     if backend is None or isinstance(backend, str) or callable(backend):
         return backend
-    message = f"BACKEND is a {type(backend).__name__}; it has to be a backend's name or a function."
+    message = f"BACKEND is of type {type(backend).__name__}; it has to be a backend's name or a function."
     raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, _line_of(module, "BACKEND")))
 
 

@@ -26,15 +26,16 @@ from inductoscope.protocol.messages import FailureKind
 
 @dataclass(frozen=True)
 class ModuleName:
-    """The dotted name of a file and the folder that has to be on the path for it."""
+    """The package and the last name of a file, and the folder that has to be on the path for them."""
 
-    name: str
+    package: str
+    stem: str
     root: Path
 
     @property
-    def top(self) -> str:
-        """The first part of the name."""
-        return self.name.partition(".")[0]
+    def name(self) -> str:
+        """The dotted name."""
+        return f"{self.package}.{self.stem}" if self.package else self.stem
 
 
 def load(file: str, overlays: Mapping[str, str], search_paths: Sequence[str], is_user: IsUser) -> types.ModuleType:
@@ -60,7 +61,10 @@ def load(file: str, overlays: Mapping[str, str], search_paths: Sequence[str], is
 def closure(is_user: IsUser) -> tuple[str, ...]:
     """The user's own files among the modules that are imported now."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    return tuple(sorted({file for file in files if isinstance(file, str) and is_user(file)}))
+    # torch has modules without a file that give a bare name such as `_ops.py`.
+    return tuple(
+        sorted({file for file in files if isinstance(file, str) and Path(file).is_absolute() and is_user(file)})
+    )
 
 
 def module_name(file: Path, text: str | None) -> ModuleName:
@@ -69,14 +73,16 @@ def module_name(file: Path, text: str | None) -> ModuleName:
     The package root is found by walking up while there is an `__init__.py`, and at least as far as the relative imports
     in the file reach: a package may do without `__init__.py`.
     """
-    parts = [] if file.stem == "__init__" else [file.stem]
+    parts: list[str] = []
     folder = file.parent
     levels = _relative_levels(text)
     while folder != folder.parent and ((folder / "__init__.py").is_file() or levels > 0):
         parts.insert(0, folder.name)
         folder = folder.parent
         levels -= 1
-    return ModuleName(".".join(parts) or file.parent.name, folder)
+    if file.stem == "__init__" and parts:
+        return ModuleName(".".join(parts[:-1]), parts[-1], folder)
+    return ModuleName(".".join(parts), file.stem, folder)
 
 
 def extend_path(root: Path, folder: Path, search_paths: Sequence[str]) -> None:
@@ -172,14 +178,20 @@ def _import(name: ModuleName, file: str, texts: OverlayFinder) -> types.ModuleTy
     """Import by name where the name leads to `file`, so that other modules that import it get the same module."""
     if _leads_to(name.name, file):
         return importlib.import_module(name.name)
-    if "." in name.name:
-        owner = getattr(sys.modules.get(name.top), "__file__", None) or "another place"
+    if name.package and not _is_package_of(name.package, file):
+        top = name.package.partition(".")[0]
+        owner = getattr(sys.modules.get(top), "__file__", None) or "another place"
         message = (
-            f"{Path(file).name} cannot be imported as {name.name}: a package {name.top!r} is already loaded from "
-            f"{owner}. Rename one of the two, or install the project into the interpreter (pip install -e)."
+            f"{Path(file).name} cannot be imported as {name.name}: a package {top!r} is already loaded from {owner}. "
+            "Rename one of the two, or install the project into the interpreter (pip install -e)."
         )
         raise RunFailedError(failures.failed(FailureKind.IMPORT, message, None))
-    return _import_beside(name.name, file, texts)
+    return _import_beside(name, file, texts)
+
+
+def _is_package_of(package: str, file: str) -> bool:
+    folders = getattr(importlib.import_module(package), "__path__", ())
+    return os.path.realpath(Path(file).parent) in map(os.path.realpath, folders)
 
 
 def _leads_to(name: str, file: str) -> bool:
@@ -192,9 +204,9 @@ def _leads_to(name: str, file: str) -> bool:
     return spec is not None and spec.origin is not None and os.path.realpath(spec.origin) == os.path.realpath(file)
 
 
-def _import_beside(stem: str, file: str, texts: OverlayFinder) -> types.ModuleType:
-    """Import `file` under a name of its own: its stem is no name, or is that of a module which is in use."""
-    name = re.sub(r"\W", "_", stem)
+def _import_beside(wanted: ModuleName, file: str, texts: OverlayFinder) -> types.ModuleType:
+    """Import `file` under a name of its own: its stem is no name, or is that of another module."""
+    name = ModuleName(wanted.package, re.sub(r"\W", "_", wanted.stem), wanted.root).name
     while name in sys.modules or not _leads_nowhere(name):
         name += "_"
     spec = importlib.util.spec_from_file_location(name, file, loader=texts.loader(name, file))
