@@ -501,11 +501,15 @@ class TargetReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What `inductoscope check --json` prints."""
+    """What `inductoscope check --json` prints.
+
+    `torch`, `triton` and `python` are null when no worker could be started; `message` says what could not be checked.
+    """
 
     inductoscope: str
     torch: str | None
     triton: str | None
-    python: str
+    python: str | None
     targets: tuple[TargetReport, ...]
+    message: str | None = None
     schema: int = SCHEMA

@@ -7,8 +7,9 @@ A run always ends in a `RunOutcome`, whatever the worker does; only cancelling t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from inductoscope.protocol.codec import CodecError
@@ -25,8 +26,10 @@ from inductoscope.protocol.messages import (
     Target,
 )
 from inductoscope.protocol.report import Finding, Rung, TargetReport
-from inductoscope.server.workers import failures
+from inductoscope.server.workers import device, failures
 from inductoscope.server.workers.process import WorkerProcess
+
+logger = logging.getLogger("inductoscope.run")
 
 OnEvent: TypeAlias = Callable[[Message], None]
 """Called on the event loop with each `Progress`, `FindingFound`, `RungDone` and `LogLine` of a run."""
@@ -40,9 +43,9 @@ START_TIMEOUT_S = 180.0
 class RunRequest:
     """What to run and its limits.
 
-    `device` is `cpu`, `cuda` or `sim:NAME`; `overlays` maps absolute paths to unsaved text; `timeout_s` is wall clock
-    in seconds from the moment that the worker is ready; `memory_bytes` limits the resident memory of the worker and
-    its children; `cwd` is the working folder of the program, by default the server's own.
+    `device` is `auto`, `cpu`, `cuda` or `sim:NAME`; `overlays` maps absolute paths to unsaved text; `timeout_s` is wall
+    clock in seconds from the moment that the worker is ready; `memory_bytes` limits the resident memory of the worker
+    and its children; `cwd` is the working folder of the program, by default the server's own.
     """
 
     target: Target
@@ -58,11 +61,15 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run came to: always a report; `failure` when it did not finish; `hello` when the worker could start."""
+    """What a run came to: always a report; `failure` when it did not finish; `hello` when the worker could start.
+
+    `files` are the user's own files that the program imported, as far as the worker told.
+    """
 
     report: TargetReport
     failure: Failure | None
     hello: Hello | None
+    files: tuple[str, ...] = ()
 
 
 class _Conversation:
@@ -74,6 +81,7 @@ class _Conversation:
         self._on_event = on_event
         self.doing: str | None = None
         self.report: TargetReport | None = None
+        self.files: tuple[str, ...] = ()
         self.found: list[Finding] = []
 
     async def follow(self) -> Failure | None:
@@ -91,10 +99,10 @@ class _Conversation:
                 case None:
                     return await self._broken("the channel was closed early")
                 case RunDone():
-                    self.report = message.report
+                    self.report, self.files = message.report, message.files
                     return None
                 case RunFailed():
-                    self.report = message.report or self.report
+                    self.report, self.files = message.report or self.report, message.files
                     return message.failure
                 case _:
                     self._note(message)
@@ -155,14 +163,16 @@ async def converse(worker: WorkerProcess, hello: Hello, request: RunRequest, on_
     refusal = failures.refused(hello)
     if refusal is not None:
         return unfinished(request, refusal, hello)
+    request = replace(request, device=device.resolve(request.device, request.rung, hello))
     conversation = _Conversation(worker, request, on_event)
     failure = await _within_limits(conversation, request)
     if failure is None and conversation.report is not None:
-        return RunOutcome(conversation.report, None, hello)
+        return RunOutcome(conversation.report, None, hello, conversation.files)
     assert failure is not None  # without a failure there is a report
     known = conversation.report or failures.blank(request.target, request.device, request.rung)
     report = failures.with_failure(known, conversation.found, failure, request.target)
-    return RunOutcome(report, failure, hello)
+    logger.info("target=%s failure=%s details=%s", request.target.key, failure.kind.value, failure.details)
+    return RunOutcome(report, failure, hello, conversation.files)
 
 
 async def _within_limits(conversation: _Conversation, request: RunRequest) -> Failure | None:

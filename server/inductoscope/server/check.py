@@ -1,0 +1,271 @@
+"""`inductoscope check` without its output: files to targets, targets to runs, runs to a report.
+
+Knows neither arguments nor terminals.  What cannot be checked is a sentence in `Checked.problems`, never an exception;
+only settings that make everything pointless raise `CheckError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inductoscope.protocol._version import __version__
+from inductoscope.protocol.messages import Message, Target
+from inductoscope.protocol.report import Report, Rung, Status, TargetReport
+from inductoscope.server import config, interpreter, sources
+from inductoscope.server.targets import Scan, ScannedTarget, scan
+from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
+
+DEFAULT_TIMEOUT_S = 300.0
+MEMORY_SHARE = 0.8
+"""The part of the machine's memory that a run may hold when nothing is configured."""
+
+
+class CheckError(ValueError):
+    """Nothing can be checked; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to check and how; None where the project's settings or the defaults decide.
+
+    `targets` are names to restrict the check to; empty means all.
+    """
+
+    paths: tuple[Path, ...]
+    targets: tuple[str, ...] = ()
+    device: str | None = None
+    rung: Rung | None = None
+    python: str | None = None
+    timeout_s: float | None = None
+    bench_seconds: float = 2.0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The report, and a sentence for each thing that could not be checked."""
+
+    report: Report
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Who wants to know meanwhile: of each finished target in the order of the files, and of what is going on."""
+
+    on_target: Callable[[TargetReport], None] = lambda report: None
+    on_event: Callable[[Target, Message], None] = lambda target, message: None
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One target with the settings that hold for its file."""
+
+    scanned: ScannedTarget
+    scan: Scan
+    settings: config.Config
+
+    @property
+    def target(self) -> Target:
+        return self.scanned.target
+
+
+@dataclass
+class _Plan:
+    jobs: list[_Job] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    named: set[str] = field(default_factory=set)
+
+
+async def check(options: Options, watcher: Watcher | None = None, command: WorkerCommand | None = None) -> Checked:
+    """Check everything that `options` names.
+
+    `command` replaces the command line of the workers.  Raises `CheckError` for settings that cannot be used.
+    """
+    watcher = watcher or Watcher()
+    plan = _plan(options)
+    runs = _Runs(options, watcher, command)
+    try:
+        outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
+    finally:
+        await runs.close()
+    problems = [*plan.problems, *_unchecked(outcomes)]
+    return Checked(_report(outcomes, problems), tuple(problems))
+
+
+def _plan(options: Options) -> _Plan:
+    plan = _Plan()
+    folders: dict[Path, config.Config] = {}
+    for path in options.paths:
+        try:
+            files = sources.python_files(path)
+        except sources.SourceError as error:
+            plan.problems.append(str(error))
+            continue
+        found = sum([_scan_file(plan, options, file.resolve(), folders, path.is_dir()) for file in files])
+        if not found and path.is_dir():
+            plan.problems.append(_no_target(f"No file in {path}", options))
+    unknown = [name for name in options.targets if name not in plan.named]
+    if unknown and not plan.problems:
+        plan.problems.append(f"There is nothing called {', '.join(unknown)} in {', '.join(map(str, options.paths))}.")
+    return plan
+
+
+def _scan_file(plan: _Plan, options: Options, file: Path, folders: dict[Path, config.Config], walked: bool) -> int:
+    """Plan what a file holds; how many targets that is.  In a folder, files without any are nothing special."""
+    try:
+        if file.parent not in folders:
+            folders[file.parent] = config.nearest(file.parent)
+        settings = folders[file.parent]
+        if walked and settings.excludes(file):
+            return 0
+        text = sources.read_text(file)
+    except config.ConfigError as error:
+        raise CheckError(str(error)) from None
+    except sources.SourceError as error:
+        plan.problems.append(str(error))
+        return 0
+    scanned = scan(text, str(file), (*settings.wanted(file), *options.targets))
+    chosen = [found for found in scanned.targets if _asked_for(found.target, options.targets)]
+    plan.named.update(name for found in chosen for name in _names(found.target))
+    plan.jobs += [_Job(found, scanned, settings) for found in chosen]
+    plan.problems += [f"{file}: {finding.message}" for finding in scanned.findings if finding.code == "scan-error"]
+    if not chosen and not walked and not scanned.findings and not options.targets:
+        plan.problems.append(_no_target(str(file), options))
+    return len(chosen)
+
+
+def _no_target(where: str, options: Options) -> str:
+    if options.targets:
+        return f"{where} has nothing called {', '.join(options.targets)}."
+    return (
+        f"{where} has nothing to compile: no torch.compile, no Model with get_inputs(), no `# inductoscope:` comment. "
+        "Name something with --target, or add one of these."
+    )
+
+
+def _names(target: Target) -> set[str]:
+    return {target.name, target.entry}
+
+
+def _asked_for(target: Target, names: tuple[str, ...]) -> bool:
+    return not names or not _names(target).isdisjoint(names)
+
+
+class _Runs:
+    """Runs jobs in one pool for each interpreter."""
+
+    def __init__(self, options: Options, watcher: Watcher, command: WorkerCommand | None) -> None:
+        self._options = options
+        self._watcher = watcher
+        self._command = command
+        self._pools: dict[str, WorkerPool] = {}
+        # Each worker keeps about one core busy; measurements must not disturb each other.
+        cores = os.cpu_count() or 1
+        self._at_once = 1 if options.rung is Rung.MEASURE else max(1, cores // 2)
+        self._memory = int(machine_memory() * MEMORY_SHARE) // self._at_once
+
+    async def one(self, job: _Job) -> RunOutcome:
+        """Run a job; one without inputs is told instead."""
+        request = self._request(job)
+        if job.scanned.inputs is None:
+            return RunOutcome(_without_inputs(job, request), None, None)
+        pool = self._pool(job)
+        return await pool.run(request, lambda message: self._watcher.on_event(job.target, message))
+
+    async def close(self) -> None:
+        for pool in self._pools.values():
+            await pool.close()
+
+    def _request(self, job: _Job) -> RunRequest:
+        options, settings = self._options, job.settings
+        return RunRequest(
+            target=job.target,
+            device=options.device or settings.device or "auto",
+            rung=options.rung or settings.rung or Rung.ASSEMBLE,
+            timeout_s=options.timeout_s or settings.timeout_s or DEFAULT_TIMEOUT_S,
+            memory_bytes=settings.memory_bytes or self._memory,
+            cwd=str(Path.cwd()),
+            bench_seconds=options.bench_seconds,
+        )
+
+    def _pool(self, job: _Job) -> WorkerPool:
+        try:
+            chosen = interpreter.choose(Path(job.target.file).parent, self._options.python, job.settings.python)
+        except interpreter.InterpreterError as error:
+            raise CheckError(str(error)) from None
+        if chosen.path not in self._pools:
+            self._pools[chosen.path] = WorkerPool(
+                chosen.path, max_running=self._at_once, spare=Spare.NONE, command=self._command
+            )
+        return self._pools[chosen.path]
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine, or the container that this process is in, has."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdecimal() else total
+
+
+async def _in_order(runs: list[Awaitable[RunOutcome]], on_target: Callable[[TargetReport], None]) -> list[RunOutcome]:
+    """Run all at once; tell of each as soon as it and all before it are done."""
+    tasks = [asyncio.ensure_future(run) for run in runs]
+    outcomes: list[RunOutcome] = []
+    try:
+        for task in tasks:
+            outcomes.append(await task)
+            on_target(outcomes[-1].report)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return outcomes
+
+
+def _without_inputs(job: _Job, request: RunRequest) -> TargetReport:
+    """The report of a target that must not be run, with what the scan says of it."""
+    target = job.target
+    findings = tuple(
+        finding
+        for finding in job.scan.findings
+        if finding.code == "scan-error" or (finding.code == "no-inputs" and finding.line == target.line)
+    )
+    message = findings[0].message if findings else None
+    return TargetReport(
+        target.file,
+        target.name,
+        target.line,
+        request.device,
+        Rung.SCAN,
+        Status.NO_INPUTS,
+        message=message,
+        findings=findings,
+    )
+
+
+def _unchecked(outcomes: list[RunOutcome]) -> list[str]:
+    """Why targets could not be checked; those without inputs count only when there are no others."""
+    failed = [outcome.failure.message for outcome in outcomes if outcome.failure is not None]
+    idle = [outcome.report for outcome in outcomes if outcome.report.status is Status.NO_INPUTS]
+    if len(idle) == len(outcomes):
+        failed += [report.message for report in idle if report.message is not None]
+    return list(dict.fromkeys(failed))
+
+
+def _report(outcomes: list[RunOutcome], problems: list[str]) -> Report:
+    hello = next((outcome.hello for outcome in outcomes if outcome.hello is not None), None)
+    return Report(
+        inductoscope=__version__,
+        torch=hello.torch if hello else None,
+        triton=hello.triton if hello else None,
+        python=hello.python if hello else None,
+        targets=tuple(outcome.report for outcome in outcomes),
+        message=" ".join(problems) or None,
+    )

@@ -1,0 +1,192 @@
+"""The command `inductoscope`: arguments, exit status and what goes to which stream.
+
+Standard output holds the result and nothing else; sentences about what could not be done go to standard error.  Heavy
+imports stand in the functions that need them, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inductoscope.protocol._version import __version__
+
+if TYPE_CHECKING:
+    from inductoscope.protocol.report import Report
+    from inductoscope.server.check import Checked, Options
+
+OK, FOUND, UNCHECKED = 0, 1, 2
+INTERRUPTED = 128 + signal.SIGINT
+
+_CHECK_HELP = "exit status: 0 nothing that --fail-on names was found, 1 something was, 2 something could not be checked"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["serve"]:
+        from inductoscope.server.app import serve
+
+        return serve(arguments[1:])
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNCHECKED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="inductoscope", description="Shows what torch.compile does with your program, line by line."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_check(commands.add_parser("check", help="compile and report", epilog=_CHECK_HELP))
+    _add_bench(commands.add_parser("bench", help="measure compiled against eager", epilog=_CHECK_HELP))
+    commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
+    commands.add_parser("devices", help="list what can be compiled for").set_defaults(command=_devices)
+    commands.add_parser("version", help="print the version").set_defaults(command=_version)
+    return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="Python files, or folders to search")
+    parser.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
+    parser.add_argument("--rung", metavar="RUNG", help="capture, lower, assemble (default) or measure")
+    parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, or error, warning, any")
+    parser.add_argument("--show", default="", metavar="LIST", help="more of: kernels, backward, guards, phases, all")
+    _add_common(parser)
+    parser.set_defaults(command=_check)
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs=1, type=Path, metavar="FILE", help="a Python file")
+    parser.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--device", metavar="DEVICE", help="auto (default: a GPU where there is one), cpu or cuda")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="timed calls of each side (default 2)")
+    parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, such as slower-than-eager")
+    _add_common(parser)
+    parser.set_defaults(command=_check, rung="measure", show="")
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    parser.add_argument("--python", metavar="PYTHON", help="the interpreter that has torch")
+    parser.add_argument("--timeout", type=float, metavar="S", help="seconds a run may take")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the log and what the program prints")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from inductoscope.protocol.report import Report
+    from inductoscope.server import gate
+    from inductoscope.server.check import CheckError, check
+    from inductoscope.server.terminal import ShowError, Terminal, parts
+
+    _set_up_log(arguments)
+    try:
+        options = _options(arguments)
+        stops = gate.parse(arguments.fail_on)
+        shown = parts(f"{arguments.show},all" if arguments.verbose else arguments.show)
+        terminal = None if arguments.json else Terminal(shown)
+        checked = _cancellable(check(options, terminal.watcher if terminal is not None else None))
+    except (CheckError, gate.GateError, ShowError) as error:
+        if arguments.json:
+            _print_json(Report(__version__, None, None, None, (), str(error)))
+        _complain(str(error))
+        return UNCHECKED
+    if arguments.json:
+        _print_json(checked.report)
+    elif terminal is not None:
+        terminal.end(checked.report)
+    for problem in checked.problems:
+        _complain(problem)
+    if checked.problems:
+        return UNCHECKED
+    return FOUND if any(stops.stops(target.findings) for target in checked.report.targets) else OK
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    from inductoscope.protocol import devices
+    from inductoscope.protocol.report import Rung
+    from inductoscope.server.check import CheckError, Options
+
+    rungs = {rung.value: rung for rung in Rung if rung is not Rung.SCAN}
+    if arguments.rung is not None and arguments.rung not in rungs:
+        raise CheckError(f"--rung {arguments.rung} is none of {', '.join(rungs)}.")
+    if arguments.timeout is not None and not arguments.timeout > 0:
+        raise CheckError(f"--timeout {arguments.timeout:g} has to be above 0.")
+    try:
+        device = devices.parse(arguments.device).text if arguments.device is not None else None
+    except devices.UnknownDeviceError as error:
+        raise CheckError(f"--device: {error}") from None
+    return Options(
+        paths=tuple(arguments.paths),
+        targets=tuple(arguments.target),
+        device=device,
+        rung=rungs.get(arguments.rung),
+        python=arguments.python,
+        timeout_s=arguments.timeout,
+        bench_seconds=getattr(arguments, "seconds", 2.0),
+    )
+
+
+def _devices(_: argparse.Namespace) -> int:
+    from inductoscope.server.terminal import print_devices
+
+    print_devices()
+    return OK
+
+
+def _version(_: argparse.Namespace) -> int:
+    _write(f"inductoscope {__version__}\n")
+    return OK
+
+
+def _cancellable(work: Coroutine[Any, Any, Checked]) -> Checked:
+    """Run `work`; both an interrupt and a request to terminate end it in order, with every worker it started."""
+
+    async def run() -> Checked:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, task.cancel)
+        return await task
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _set_up_log(arguments: argparse.Namespace) -> None:
+    level = logging.INFO if arguments.verbose else logging.CRITICAL
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(name)s: %(message)s")
+
+
+def _print_json(report: Report) -> None:
+    from inductoscope.protocol import codec
+    from inductoscope.server.paths import relative_files
+
+    _write(json.dumps(relative_files(codec.to_json(report), Path.cwd()), indent=2, ensure_ascii=False) + "\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text stream of the interpreter
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _complain(sentence: str) -> None:
+    sys.stderr.write(f"inductoscope: {sentence}\n")

@@ -1,0 +1,160 @@
+"""A target's report as text for people: what `inductoscope check` prints for each.
+
+Builds rich renderables and prints nothing.  Works from the report alone, but for the source lines under findings, which
+a function that it is given provides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from inductoscope.protocol.report import (
+    Benchmark,
+    Finding,
+    Kernel,
+    KernelLanguage,
+    Outcome,
+    Phase,
+    Recompile,
+    Severity,
+    Status,
+    TargetReport,
+)
+from inductoscope.server import render_kernels, words
+from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
+from inductoscope.server.render_kernels import is_first_version
+from inductoscope.server.view import Part, View
+
+_INPUT_SETS = 8
+"""Calls whose arguments are listed."""
+
+_SEVERITY = {
+    Severity.ERROR: ("error", "bold red"),
+    Severity.WARNING: ("warning", "bold yellow"),
+    Severity.INFORMATION: ("info", "bold cyan"),
+    Severity.HINT: ("hint", "bold blue"),
+}
+_STATUS = {Status.COMPILED: "bold green", Status.PARTIAL: "bold yellow", Status.FAILED: "bold red"}
+_OUTCOME = {
+    Outcome.SPLIT: "graph split in two",
+    Outcome.REST_EAGER: "rest of the function runs eagerly",
+    Outcome.FUNCTION_EAGER: "whole function runs eagerly",
+}
+
+
+def target(report: TargetReport, view: View) -> Group:
+    """Everything about one target."""
+    return Group(*_target(report, view), gap())
+
+
+def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    yield from _header(report, view)
+    for finding in report.findings:
+        yield gap()
+        yield from _finding(finding, view)
+    if view.has(Part.GUARDS):
+        for recompile in report.recompiles:
+            yield gap()
+            yield from _recompile(recompile, view)
+    yield from render_kernels.tables(report, view)
+    if view.has(Part.KERNELS):
+        yield from render_kernels.sources(report, view)
+    if view.has(Part.PHASES) and report.phases:
+        times = ", ".join(f"{phase.name} {phase.ms:.0f} ms" for phase in report.phases)
+        yield from (gap(), paragraph(f"time in the worker: {times}", "dim", 2))
+    if report.benchmark is not None:
+        yield from (gap(), *_benchmark(report.benchmark))
+
+
+def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    status = report.status.value
+    where = f"  {view.place(report.file, report.line)}  {words.device(report.device)}  "
+    yield Text.assemble((report.name, "bold"), where, (status, _STATUS.get(report.status, "bold")))
+    if report.graphs:
+        yield paragraph(totals(report), indent=2)
+    if report.message is not None and all(report.message != finding.message for finding in report.findings):
+        yield paragraph(report.message, indent=2)
+    listed = (f"{', '.join(one.args) or 'no arguments'} ({one.origin})" for one in report.inputs[:_INPUT_SETS])
+    for inputs, times in counted(listed):
+        yield paragraph(f"inputs: {inputs}{f', {times} times' if times > 1 else ''}", "dim", 2)
+    if len(report.inputs) > _INPUT_SETS:
+        yield paragraph(f"inputs: {words.count(len(report.inputs) - _INPUT_SETS, 'more set')}", "dim", 2)
+
+
+def totals(report: TargetReport) -> str:
+    """The whole in one line: `1 graph, 37 ops -> 9 kernels, 1 library call, 0 breaks`.
+
+    Counts the forward pass of the first version of each function; recompiles are counted apart.
+    """
+    graphs = [graph for graph in report.graphs if graph.phase is Phase.FORWARD and is_first_version(graph.id)]
+    kernels = [kernel for kernel in report.kernels if kernel.phase is Phase.FORWARD and is_first_version(kernel.graph)]
+    library = sum(kernel.language is KernelLanguage.EXTERN for kernel in kernels)
+    ops = words.count(sum(graph.ops for graph in graphs), "op")
+    became = ""
+    if kernels:
+        became = f" -> {words.count(len(kernels) - library, 'kernel')}, {words.count(library, 'library call')}"
+    again = f", {words.count(len(report.recompiles), 'recompile')}" if report.recompiles else ""
+    breaks = words.count(len(report.breaks), "break")
+    return f"{words.count(len(graphs), 'graph')}, {ops}{became}, {breaks}{again}{_predicted(kernels)}"
+
+
+def _predicted(kernels: list[Kernel]) -> str:
+    known = [kernel.predicted.us for kernel in kernels if kernel.predicted is not None]
+    if not known:
+        return ""
+    missing = len(kernels) - len(known)
+    without = f" without {words.count(missing, 'kernel')}" if missing else ""
+    return f", predicted {words.duration(sum(known))} a forward call{without}"
+
+
+def _finding(finding: Finding, view: View) -> Iterator[RenderableType]:
+    name, style = _SEVERITY[finding.severity]
+    code = f" {finding.code}{f' {finding.id}' if finding.id else ''}"
+    head = Text.assemble((name, style), (code, "bold"), f"  {view.place(finding.file, finding.line)}")
+    head.append(f":{finding.column + 1}")
+    if finding.function:
+        head.append(f" in {finding.function}", "dim")
+    if finding.outcome is not None:
+        head.append(f"  [{_OUTCOME[finding.outcome]}]", "yellow")
+    yield indented(head)
+    yield from _excerpt(finding, view, style)
+    yield paragraph(finding.message)
+    for hint in finding.hints:
+        yield indented(Text.assemble(("hint: ", "green"), hint), 4)
+    for related in finding.related:
+        yield paragraph(f"{related.message}: {view.place(related.file, related.line)}", "dim")
+    if finding.link is not None:
+        yield Code(Text(f"see {finding.link}", "dim"), 4)
+
+
+def _excerpt(finding: Finding, view: View, style: str) -> Iterator[RenderableType]:
+    """The source line with the part that is meant underlined."""
+    source = view.source_line(finding.file, finding.line).rstrip()
+    if not source:
+        return
+    end = finding.end_column if finding.end_line == finding.line else len(source)
+    start, end = min(finding.column, len(source)), min(end, len(source))
+    if end <= start:  # no columns are known: the line is meant
+        start, end = len(source) - len(source.lstrip()), len(source)
+    gutter = f"{finding.line:>6} | "
+    before = "".join("\t" if char == "\t" else " " for char in source[:start])
+    yield Code(Text.assemble((gutter, "dim"), source))
+    yield Code(Text.assemble((" " * (len(gutter) - 2) + "| ", "dim"), before, ("^" * (end - start), style)))
+
+
+def _recompile(recompile: Recompile, view: View) -> Iterator[RenderableType]:
+    called = f", input set {recompile.input_set + 1}" if recompile.input_set is not None else ""
+    where = view.place(recompile.file, recompile.line)
+    yield paragraph(f"recompile {recompile.compile_id} of {recompile.function} ({where}){called}", "bold", 2)
+    for guard in recompile.guards:
+        made = f" (guard made at {view.place(guard.file, guard.line)})" if guard.file and guard.line else ""
+        yield paragraph(f"{guard.source} {guard.kind}: expected {guard.expected}, actual {guard.actual}{made}")
+        yield paragraph(guard.text, "dim", 6)
+
+
+def _benchmark(result: Benchmark) -> Iterator[RenderableType]:
+    yield paragraph(words.benchmark(result), "bold", 2)
+    yield paragraph(result.method, "dim")

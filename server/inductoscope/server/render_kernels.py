@@ -1,0 +1,150 @@
+"""Fusion groups as tables, kernels as annotated source.
+
+A function that was compiled several times is shown in its first version; the report counts the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from inductoscope.protocol.report import FusionGroup, Graph, Kernel, Phase, TargetReport
+from inductoscope.server import words
+from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
+from inductoscope.server.view import Part, View
+
+SOURCE_LINES = 60
+"""Lines of a kernel that are shown unless everything is asked for."""
+
+_TRITON_BODY = re.compile(r"^@triton\.jit", re.MULTILINE)
+
+Row = tuple[FusionGroup, "Kernel | None"]
+
+
+def is_first_version(compile_id: str) -> bool:
+    """Whether a compile id (`0/0`, `2/1_1`) is of the first version of its function."""
+    return compile_id.partition("/")[2].partition("_")[0] in ("0", "")
+
+
+def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    """A table of fusion groups for each graph, backward passes where they were asked for."""
+    kernels = {(kernel.graph, kernel.name): kernel for kernel in report.kernels}
+    hidden = 0
+    for graph in report.graphs:
+        groups = [group for group in report.fusion_groups if group.id.rpartition(":")[0] == graph.id]
+        rows = [(group, kernels.get((graph.id, group.kernel))) for group in groups if group.kind != "nop"]
+        if not is_first_version(graph.id):
+            hidden += 1
+            continue
+        forward = [row for row in rows if row[1] is None or row[1].phase is Phase.FORWARD]
+        backward = [row for row in rows if row not in forward]
+        if forward:
+            yield from (gap(), indented(_table(_title(graph, view), forward, report, view)))
+        if backward and view.has(Part.BACKWARD):
+            title = f"backward of {_title(graph, view)}"
+            yield from (gap(), indented(_table(title, backward, report, view)))
+        elif backward:
+            count = words.count(len(backward), "kernel or library call")
+            yield paragraph(f"backward of graph {graph.id}: {count} (--show backward)", "dim", 2)
+    if hidden:
+        yield paragraph(f"{words.count(hidden, 'graph')} of recompiles not shown", "dim", 2)
+
+
+def _title(graph: Graph, view: View) -> str:
+    return (
+        f"graph {graph.id} of {graph.function} ({view.place(graph.file, graph.line)}), {words.count(graph.ops, 'op')}"
+    )
+
+
+def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Table:
+    predicted = any(kernel is not None and kernel.predicted is not None for _, kernel in rows)
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("kernel", overflow="fold", ratio=3)
+    table.add_column("kind", overflow="fold")
+    table.add_column("operators by line", overflow="fold", ratio=4)
+    table.add_column("fused", no_wrap=True)
+    if predicted:
+        table.add_column("predicted", justify="right", no_wrap=True)
+    for group, kernel in rows:
+        cells: list[RenderableType] = [
+            Text(group.kernel, "dim" if group.kind == "extern" else "cyan"),
+            "library" if group.kind == "extern" else group.kind,
+            Text(_operators(group, report, view)),
+            "-" if group.fusion == "none" else group.fusion,
+        ]
+        if predicted:
+            cells.append(words.duration(kernel.predicted.us) if kernel is not None and kernel.predicted else "-")
+        table.add_row(*cells)
+    return table
+
+
+def _operators(group: FusionGroup, report: TargetReport, view: View) -> str:
+    """`14: add, mul x2; lib.py:3: relu`: the operators of a group by the line that they come from."""
+    places: dict[str, list[str]] = {}
+    for op in group.ops:
+        place = "" if op.file is None or op.line is None else f"{_line(op.file, op.line, report, view)}: "
+        places.setdefault(place, []).append(op.op.removeprefix("aten.").removeprefix("prims."))
+    return "; ".join(
+        place + ", ".join(f"{name} x{times}" if times > 1 else name for name, times in counted(names))
+        for place, names in places.items()
+    )
+
+
+def _line(file: str, line: int, report: TargetReport, view: View) -> str:
+    """A line of the target's own file by number, of another with the file's name."""
+    return str(line) if file == report.file else view.place(file, line)
+
+
+def sources(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    """The source of each different kernel."""
+    seen: set[str] = set()
+    for kernel in report.kernels:
+        wanted = kernel.phase is Phase.FORWARD or view.has(Part.BACKWARD)
+        if kernel.source is None or kernel.source in seen or not wanted or not is_first_version(kernel.graph):
+            continue
+        seen.add(kernel.source)
+        yield gap()
+        yield indented(Text(kernel.name, "bold cyan"))
+        yield paragraph("; ".join(_facts(kernel, report, view)), indent=2)
+        if kernel.note is not None:
+            yield paragraph(kernel.note, "dim", 2)
+        yield Code(_annotated(kernel, view))
+
+
+def _facts(kernel: Kernel, report: TargetReport, view: View) -> Iterator[str]:
+    yield f"{kernel.language.value}, graph {kernel.graph}"
+    if kernel.lines:
+        lines = [_line(place.file, place.line, report, view) for place in kernel.lines]
+        yield f"{'line' if len(lines) == 1 else 'lines'} {', '.join(lines)}"
+    if kernel.bytes_read is not None and kernel.bytes_written is not None:
+        yield f"reads {words.size(kernel.bytes_read)}, writes {words.size(kernel.bytes_written)}"
+    if kernel.launch is not None and kernel.launch.num_warps is not None:
+        yield words.count(kernel.launch.num_warps, "warp")
+    if kernel.resources is not None:
+        yield words.resources(kernel.resources)
+    if kernel.predicted is not None:
+        yield words.predicted(kernel.predicted)
+
+
+def _annotated(kernel: Kernel, view: View) -> Text:
+    """The source with the model line of each kernel line in the margin.
+
+    Imports and the decorator with Inductor's notes to itself are left out unless everything is asked for.
+    """
+    source = (kernel.source or "").rstrip()
+    body = None if view.has(Part.ALL) else _TRITON_BODY.search(source)
+    first = source.count("\n", 0, body.start()) if body is not None else 0
+    lines = source.split("\n")
+    last = len(lines) if view.has(Part.ALL) else min(len(lines), first + SOURCE_LINES)
+    model_lines = {mapping.kernel_line: mapping.line for mapping in kernel.line_map}
+    shown = [(f"{model_lines.get(number + 1, ''):>6} | ", lines[number]) for number in range(first, last)]
+    if first:
+        shown.insert(0, ("       | ", f"... {words.count(first, 'line')} of imports and settings (--show all)"))
+    if last < len(lines):
+        shown.append(("       | ", f"... {words.count(len(lines) - last, 'more line')} (--show all)"))
+    return Text("\n").join(Text.assemble((margin, "dim"), line) for margin, line in shown)

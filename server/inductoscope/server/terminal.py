@@ -1,0 +1,139 @@
+"""What a person at a terminal sees of a check: targets as they finish, what is going on, and a last line.
+
+Results go to standard output, the moving status line to standard error and only where that is a terminal.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+from rich.status import Status as StatusLine
+from rich.table import Table
+from rich.text import Text
+
+from inductoscope.protocol import devices
+from inductoscope.protocol.messages import Message, Progress, Target
+from inductoscope.protocol.report import Report, Status, TargetReport
+from inductoscope.server import render, sources, words
+from inductoscope.server.check import Watcher
+from inductoscope.server.view import Part, View
+
+_PLAIN_WIDTH = 120
+"""Columns when the output is no terminal and the environment does not say."""
+
+
+class ShowError(ValueError):
+    """A part that does not exist; the message is a sentence."""
+
+
+def parts(text: str) -> frozenset[Part]:
+    """The parts in a list such as `kernels,guards`.  Raises `ShowError`."""
+    known = {part.value: part for part in Part}
+    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ShowError(f"--show {unknown[0]} is none of {', '.join(known)}.")
+    return frozenset(known[name] for name in names)
+
+
+def console() -> Console:
+    """A console on standard output: coloured on a terminal, plain elsewhere or under NO_COLOR."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text stream of the interpreter
+    plain = Console(markup=False, highlight=False, emoji=False)
+    if not plain.is_terminal and "COLUMNS" not in os.environ:
+        plain.width = _PLAIN_WIDTH
+    return plain
+
+
+def write(to: Console, content: RenderableType) -> None:
+    """Print, uncropped; where nobody looks at columns without the blanks that fill them up."""
+    if to.is_terminal:
+        to.print(content, crop=False)
+        return
+    with to.capture() as capture:
+        to.print(content, crop=False)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+    sys.stdout.flush()
+
+
+class Terminal:
+    """Prints a check while it goes on."""
+
+    def __init__(self, shown: frozenset[Part]) -> None:
+        self._console = console()
+        self._view = View(shown, Path.cwd(), source_line)
+        self._status: StatusLine | None = None
+        self.watcher = Watcher(self._on_target, self._on_event)
+
+    def end(self, report: Report) -> None:
+        """Print what sums up the whole."""
+        self._stop()
+        if report.torch is None:
+            return
+        parts = [f"torch {report.torch}", f"Python {report.python}"]
+        if report.triton is not None:
+            parts.insert(1, f"triton {report.triton}")
+        if any(target.device.startswith("sim:") for target in report.targets):
+            parts.append("simulated devices: nothing was measured, times are predicted")
+        summary = f"{summed(report)}  ({', '.join(parts)})" if len(report.targets) != 1 else ", ".join(parts)
+        write(self._console, Text(summary, "dim"))
+
+    def _on_target(self, report: TargetReport) -> None:
+        self._stop()
+        write(self._console, render.target(report, self._view))
+
+    def _on_event(self, target: Target, message: Message) -> None:
+        if not isinstance(message, Progress) or not sys.stderr.isatty():
+            return
+        text = f"{target.name}: {message.text}"
+        if self._status is None:
+            self._status = Console(stderr=True, markup=False).status(text)
+            self._status.start()
+        self._status.update(text)
+
+    def _stop(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def summed(report: Report) -> str:
+    """`3 targets: 2 compiled, 1 partial; 4 findings`."""
+    counts = {status: sum(target.status is status for target in report.targets) for status in Status}
+    states = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
+    findings = sum(len(target.findings) for target in report.targets)
+    return f"{words.count(len(report.targets), 'target')}: {states}; {words.count(findings, 'finding')}"
+
+
+def print_devices() -> None:
+    """The table of devices that `--device` takes."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("device", "what it is", "architecture", "memory", "bandwidth"):
+        table.add_column(title, no_wrap=True)
+    table.add_row("auto", "sim:H200 where it can be simulated, else cpu", "", "", "")
+    table.add_row("cpu", "this machine's processor: C++ kernels", "", "", "")
+    table.add_row("cuda", "a GPU of this machine", "", "", "")
+    for device in devices.DEVICES:
+        memory, bandwidth = f"{device.memory_mib / 1024:.0f} GiB", f"{device.bandwidth_gbps / 1000:.1f} TB/s"
+        table.add_row(device.text, f"{device.name}, simulated", device.arch, memory, bandwidth)
+    write(console(), table)
+
+
+def source_line(file: str, line: int) -> str:
+    """A line of a file as it is on disk; empty where there is none."""
+    lines = _lines(file)
+    return lines[line - 1] if 1 <= line <= len(lines) else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _lines(file: str) -> tuple[str, ...]:
+    from inductoscope.server.positions import Text as SourceText
+
+    try:
+        return SourceText(sources.read_text(Path(file))).lines
+    except sources.SourceError:
+        return ()
