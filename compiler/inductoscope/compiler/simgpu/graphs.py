@@ -69,8 +69,9 @@ def _while_loop(cond: Callable[..., Any], body: Callable[..., Any], carry: Any, 
     return carry
 
 
-def _call(body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    return body(*args, **kwargs)
+def _call(body: Callable[..., Any], *args: Any, **_options: Any) -> Any:
+    """Just the body; options such as `use_reentrant` say how a backward would recompute."""
+    return body(*args)
 
 
 # Higher-order operators that are plain calls outside the compiler.  Their own rules for autograd would trace instead.

@@ -24,7 +24,7 @@ from torch.utils.flop_counter import flop_registry
 
 from inductoscope.compiler.simgpu import standins
 from inductoscope.compiler.simgpu.errors import UnknownValueError
-from inductoscope.compiler.simgpu.records import Journal
+from inductoscope.compiler.simgpu.records import Journal, Topic
 from inductoscope.compiler.simgpu.rng import is_random, seeded
 from inductoscope.compiler.simgpu.tape import Entry, Operands, Ref, Tape, key_of
 
@@ -57,6 +57,7 @@ class SimulatedDeviceMode(TorchDispatchMode):
         super().__init__()
         self.tape, self.journal = tape, journal
         self.fake = DeviceFakeMode(allow_non_fake_inputs=True)
+        self._inside_operator = False  # a higher-order operator runs by its reference implementation
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -118,10 +119,18 @@ class SimulatedDeviceMode(TorchDispatchMode):
                 result = read(value)
         except UnknownValueError as unknown:
             result = guess()
-            self.journal.sync(what, result, guessed=str(unknown))
+            self._tell(what, result, str(unknown))
         else:
-            self.journal.sync(what, result)
+            self._tell(what, result, None)
         return result
+
+    def _tell(self, what: str, result: Any, guessed: str | None) -> None:
+        """Write a look in the journal, unless it is the compiler's or a reference implementation's own."""
+        if torch._guards.CompileContext.current_compile_id() is not None:
+            if guessed is not None:
+                self.journal.note(Topic.VALUES, f"The compiler looked at a value that had to be guessed: {guessed}.")
+        elif not self._inside_operator:
+            self.journal.sync(what, result, guessed)
 
     def _computed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The shape or the value of the result depends on data (`nonzero`, masks, `unique`, `equal`): compute it."""
@@ -134,7 +143,7 @@ class SimulatedDeviceMode(TorchDispatchMode):
             on_cpu = tree_map(lambda leaf: _ones(leaf) if self.owns(leaf) else leaf, (args, kwargs))
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             result = standins.runnable(func)(*on_cpu[0], **on_cpu[1])
-        self.journal.sync(name, result, guessed)
+        self._tell(name, result, guessed)
         return tree_map(lambda leaf: self.upload(leaf) if isinstance(leaf, torch.Tensor) else leaf, result)
 
     def upload(self, value: torch.Tensor) -> FakeTensor:
@@ -230,8 +239,12 @@ class SimulatedDeviceMode(TorchDispatchMode):
         keys = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.CompositeImplicitAutograd)
         body = next((func.py_kernels[key] for key in keys if key in func.py_kernels), None)
         if body is not None:
-            with self:  # the body's own operations come here one by one
-                return body(*args, **kwargs)
+            before, self._inside_operator = self._inside_operator, True
+            try:
+                with self:  # the body's own operations come here one by one
+                    return body(*args, **kwargs)
+            finally:
+                self._inside_operator = before
         with self.fake:
             return func(*args, **kwargs)
 

@@ -70,7 +70,7 @@ class Journal:
         place = self.place()
         if place is None:  # nobody's line: a tool reads values, not the program
             return
-        text = str(value) if isinstance(value, bool | int | float | complex) else None
+        text = _text(value)
         key = (place, what, guessed)
         before = self._syncs.get(key)
         if before is None:
@@ -143,6 +143,13 @@ def innermost_in_trace(stack_trace: str | None, is_user: IsUser) -> Place | None
         if is_user(match["file"]):
             found = Place(match["file"], int(match["line"]), match["function"])
     return found
+
+
+def _text(value: object) -> str | None:
+    """Numbers as text, floats to six digits; None for anything else."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value) if isinstance(value, bool | int | complex) else None
 
 
 def _merged(before: str | None, now: str | None) -> str | None:
