@@ -15,7 +15,7 @@ from pathlib import Path
 from inductoscope.protocol._version import __version__
 from inductoscope.protocol.messages import Message, Target
 from inductoscope.protocol.report import Report, Rung, Status, TargetReport
-from inductoscope.server import config, interpreter, sources
+from inductoscope.server import config, interpreter, machine, sources
 from inductoscope.server.targets import Scan, ScannedTarget, scan
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
 
@@ -166,7 +166,7 @@ class _Runs:
         # Each worker keeps about one core busy; measurements must not disturb each other.
         cores = os.cpu_count() or 1
         self._at_once = 1 if options.rung is Rung.MEASURE else max(1, cores // 2)
-        self._memory = int(machine_memory() * MEMORY_SHARE) // self._at_once
+        self._memory = machine.share_of_memory(MEMORY_SHARE / self._at_once)
 
     async def one(self, job: _Job) -> RunOutcome:
         """Run a job; one without inputs is told instead."""
@@ -202,16 +202,6 @@ class _Runs:
                 chosen.path, max_running=self._at_once, spare=Spare.NONE, command=self._command
             )
         return self._pools[chosen.path]
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this machine, or the container that this process is in, has."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdecimal() else total
 
 
 async def _in_order(runs: list[Awaitable[RunOutcome]], on_target: Callable[[TargetReport], None]) -> list[RunOutcome]:

@@ -6,10 +6,8 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
-
 from inductoscope.protocol.messages import Failure, FailureKind
-from inductoscope.server import config, interpreter
+from inductoscope.server import config, interpreter, machine
 from inductoscope.server.interpreter import InterpreterError
 from inductoscope.server.settings import Settings
 from inductoscope.server.workers import OnEvent, RunOutcome, RunRequest, WorkerCommand, WorkerPool, bootstrap_command
@@ -60,8 +58,7 @@ def make_runner(settings: Settings) -> FolderRunner:
 
 def _within_memory(request: RunRequest) -> RunRequest:
     """A run that is not told otherwise leaves the machine enough for the editor."""
-    limit = request.memory_bytes or int(psutil.virtual_memory().total * MEMORY_SHARE)
-    return replace(request, memory_bytes=limit)
+    return replace(request, memory_bytes=request.memory_bytes or machine.share_of_memory(MEMORY_SHARE))
 
 
 def _configured(folder: Path) -> str | None:

@@ -15,7 +15,7 @@ from inductoscope.server.workers import family
 PARENT = """
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE,
-                         stdout=subprocess.PIPE, start_new_session=True)
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
 child.stdout.readline()
 print(child.pid, flush=True)
 input()

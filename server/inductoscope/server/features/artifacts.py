@@ -1,11 +1,13 @@
 """Read-only documents made of results: a kernel's source, a target's report.
 
-The address is `inductoscope-artifact:/FILE/TARGET/NAME`, each part percent-encoded, so that the same kernel of the same
-target keeps its address and an open view can be refreshed.
+The address is `inductoscope-artifact:/FILE/TARGET/NAME`, so that the same kernel of the same target keeps its address
+and an open view can be refreshed.  The slashes of FILE stay slashes: clients take percent-encoding apart and put it
+together again, and one that does so with `%2F` arrives at another address.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
@@ -16,6 +18,7 @@ from inductoscope.server.snapshot import Result, Snapshot, TargetView
 
 SCHEME = "inductoscope-artifact"
 REPORT = "report.md"
+_DRIVE = re.compile(r"/[A-Za-z]:")
 _SUFFIX = {KernelLanguage.TRITON: ".py", KernelLanguage.CPP: ".cpp", KernelLanguage.EXTERN: ".txt"}
 
 
@@ -30,17 +33,18 @@ class Address:
     @property
     def uri(self) -> str:
         """The address as a URI."""
-        return f"{SCHEME}:/" + "/".join(quote(part, safe="") for part in (self.path, self.target, self.name))
+        file = quote(self.path.lstrip("/"))
+        return f"{SCHEME}:/{file}/{quote(self.target, safe='')}/{quote(self.name, safe='')}"
 
 
 def parse(uri: str) -> Address | None:
     """The address in a URI, or None when it is not one of ours."""
     parts = urlsplit(uri)
-    pieces = parts.path.strip("/").split("/")
+    pieces = parts.path.rsplit("/", 2)
     if parts.scheme != SCHEME or len(pieces) != 3:
         return None
     path, target, name = map(unquote, pieces)
-    return Address(path, target, name)
+    return Address(path[1:] if _DRIVE.match(path) else path, target, name)
 
 
 def kernel_address(view: TargetView, kernel: Kernel) -> Address:
