@@ -23,17 +23,21 @@ from inductoscope.compiler.resolve import Program
 from inductoscope.compiler.teller import Teller
 from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.messages import Run, Target
-from inductoscope.protocol.report import Benchmark, Finding, InputSet, Rung, Status, TargetReport
+from inductoscope.protocol.report import Benchmark, Finding, InputSet, PhaseTime, Rung, Status, TargetReport
 
 
 def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller, is_user: IsUser) -> TargetReport:
     """The report of a benchmark on the real device `where`."""
     target, source = request.target, prepared.placed.source
     if where.simulation is not None:
-        return _report(request, _refused(request, "A simulated GPU computes nothing: measure on cpu or cuda."), ())
+        return _report(request, _refused(request, "A simulated GPU computes nothing: measure on cpu or cuda."))
     if not isinstance(source, GivenCalls):
         why = f"{target.name} is called by exercise(), which no benchmark can repeat: add get_inputs() to measure it."
-        return _report(request, _refused(request, why), ())
+        return _report(request, _refused(request, why))
+    program = prepared.placed.program
+    if program.is_compiled and not compiled.repeatable(program.obj):
+        why = f"{target.name} compiles itself in a way that cannot be repeated on a copy: use torch.compile(module)."
+        return _report(request, _refused(request, why))
     call = source.calls[0]
     sets = (InputSet(source.origin, inputs.describe_call(call.args, call.kwargs)),)
     subject = _Maker(prepared, where, target, is_user).subject()
@@ -41,7 +45,9 @@ def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller,
     def progress(doing: str) -> None:
         teller.progress(Rung.MEASURE, doing)
 
-    return _report(request, measure(subject, where.choice.text, request.bench_seconds, progress), sets)
+    with teller.phase("measure", Rung.MEASURE, f"measuring {target.name}"):
+        benchmark = measure(subject, where.choice.text, request.bench_seconds, progress)
+    return _report(request, benchmark, sets, tuple(teller.phases))
 
 
 class _Maker:
@@ -85,7 +91,9 @@ def _refused(request: Run, why: str) -> Benchmark:
     return Benchmark(where=request.device, method="not measured", refused=why)
 
 
-def _report(request: Run, benchmark: Benchmark, sets: tuple[InputSet, ...]) -> TargetReport:
+def _report(
+    request: Run, benchmark: Benchmark, sets: tuple[InputSet, ...] = (), phases: tuple[PhaseTime, ...] = ()
+) -> TargetReport:
     target = request.target
     refused = benchmark.refused is not None
     return TargetReport(
@@ -97,6 +105,7 @@ def _report(request: Run, benchmark: Benchmark, sets: tuple[InputSet, ...]) -> T
         status=Status.NOT_RUN if refused else _status(benchmark),
         message=benchmark.refused,
         inputs=sets,
+        phases=phases,
         findings=tuple(_finding(target, verdict.code, verdict.message) for verdict in verdicts(benchmark)),
         benchmark=benchmark,
     )

@@ -6,7 +6,7 @@ wrong comes up as `RunFailedError` and ends as `RunFailed`, with what was known 
 
 from __future__ import annotations
 
-from inductoscope.compiler import device_findings, loader, measuring, merge, placement, resolve
+from inductoscope.compiler import assembling, device_findings, loader, measuring, merge, placement, resolve
 from inductoscope.compiler.capture import Capture
 from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
@@ -43,16 +43,19 @@ class _Climb:
 
     def measure(self) -> TargetReport:
         """Time the program, with nothing in its way."""
-        where = placement.prepare(self._request.device)
+        where = placement.prepare(self._request.device, self._user_code.is_user)
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
         return measuring.measured(self._request, prepared, where, self._teller, self._user_code.is_user)
 
     def observe(self) -> TargetReport:
         """Capture, lower and, where it is asked for, assemble."""
-        where = placement.prepare(self._request.device)
+        where = placement.prepare(self._request.device, self._user_code.is_user)
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
         report = self._drive(prepared, where)
         self._teller.rung_done(report)
+        if self._request.rung.reaches(Rung.ASSEMBLE) and where.simulated is not None:
+            report = self.known = assembling.assembled(report, where.simulated, self._teller)
+            self._teller.rung_done(report)
         return report
 
     def _drive(self, prepared: Prepared, where: Placement) -> TargetReport:

@@ -16,7 +16,7 @@ import torch
 from inductoscope.compiler.compat import compiled
 from inductoscope.compiler.compat.compiled import Arguments
 from inductoscope.compiler.conventions import Conventions
-from inductoscope.compiler.failures import RunFailedError, failed
+from inductoscope.compiler.failures import IsUser, RunFailedError, failed
 from inductoscope.compiler.inputs import CallInputs, GivenCalls, Source
 from inductoscope.compiler.resolve import Program
 from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, UnknownDeviceError, parse
@@ -145,14 +145,14 @@ def _is_module(value: object) -> bool:
     return isinstance(value, torch.nn.Module)
 
 
-def prepare(device: str) -> Placement:
+def prepare(device: str, is_user: IsUser) -> Placement:
     """Get the device of a run ready, before the program is imported.  Raises `RunFailedError` when there is none."""
     try:
         choice = parse(device)
     except UnknownDeviceError as error:
         raise RunFailedError(failed(FailureKind.DEVICE, str(error), None)) from None
     if choice.device is not None:
-        return Placement(choice, _simulate(choice.device))
+        return Placement(choice, _simulate(choice.device, is_user))
     if choice.kind is DeviceKind.CUDA and not torch.cuda.is_available():
         message = (
             f"There is no GPU that torch {torch.__version__} can use in this interpreter. "
@@ -169,10 +169,10 @@ def check_required(conventions: Conventions, placement: Placement, target: Targe
         raise RunFailedError(failed(FailureKind.DEVICE, message, Place(target.file, target.line)))
 
 
-def _simulate(device: Device) -> Simulation:
+def _simulate(device: Device, is_user: IsUser) -> Simulation:
     from inductoscope.compiler import simgpu
 
     try:
-        return simgpu.simulate(device)
+        return simgpu.simulate(device, is_user)
     except Exception as error:
         raise RunFailedError(failed(FailureKind.DEVICE, str(error), None, error)) from error

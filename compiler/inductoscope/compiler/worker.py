@@ -74,32 +74,19 @@ def greet() -> Hello:
     hello = Hello(PROTOCOL, platform.python_version(), sys.executable, os.getpid())
     try:
         import torch
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            return _with_problem(hello, f"importing torch in {sys.executable} failed: {error}")
-        return _with_problem(
-            hello,
-            f"{sys.executable} has no torch. Install it there ({sys.executable} -m pip install torch) "
-            "or select the interpreter that your program runs in",
-        )
     except Exception as error:
-        return _with_problem(hello, f"importing torch in {sys.executable} failed: {type(error).__name__}: {error}")
+        return dataclasses.replace(hello, problem=_without_torch(error))
     hello = dataclasses.replace(hello, torch=torch.__version__, triton=triton_version())
     series = torch_series(torch.__version__)
     if series < OLDEST_TORCH:
-        return _with_problem(
-            hello,
-            f"{sys.executable} has torch {torch.__version__}; Inductoscope needs {_series_text(OLDEST_TORCH)} or "
-            "newer, so upgrade torch there or select another interpreter",
-        )
-    import_ahead()
-    if series > NEWEST_TORCH:
-        warning = (
-            f"torch {torch.__version__} is newer than {_series_text(NEWEST_TORCH)}, the newest that Inductoscope was "
-            "tested with; some facts may be missing"
-        )
-        return dataclasses.replace(hello, warning=warning)
-    return hello
+        return dataclasses.replace(hello, problem=_too_old(torch.__version__))
+    try:
+        import_ahead()
+    except Exception as error:
+        logger.exception("the worker's own modules cannot be imported")
+        problem = f"Inductoscope cannot work with torch {torch.__version__} in {sys.executable}: {_said(error)}"
+        return dataclasses.replace(hello, problem=problem)
+    return dataclasses.replace(hello, warning=_too_new(torch.__version__) if series > NEWEST_TORCH else None)
 
 
 def import_ahead() -> None:
@@ -125,9 +112,32 @@ def torch_series(version: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
+def _without_torch(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        return (
+            f"{sys.executable} has no torch. Install it there ({sys.executable} -m pip install torch) "
+            "or select the interpreter that your program runs in"
+        )
+    return f"importing torch in {sys.executable} failed: {_said(error)}"
+
+
+def _too_old(version: str) -> str:
+    return (
+        f"{sys.executable} has torch {version}; Inductoscope needs {_series_text(OLDEST_TORCH)} or newer, "
+        "so upgrade torch there or select another interpreter"
+    )
+
+
+def _too_new(version: str) -> str:
+    return (
+        f"torch {version} is newer than {_series_text(NEWEST_TORCH)}, the newest that Inductoscope was tested with; "
+        "some facts may be missing"
+    )
+
+
 def _series_text(series: tuple[int, int]) -> str:
     return f"{series[0]}.{series[1]}"
 
 
-def _with_problem(hello: Hello, problem: str) -> Hello:
-    return dataclasses.replace(hello, problem=problem)
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -55,16 +55,24 @@ def eager_twin(obj: Any) -> Any:
     return twin
 
 
+def repeatable(obj: Any) -> bool:
+    """Whether the program's own compilation of `obj` can be repeated on another instance.
+
+    `nn.Module.compile()` does not keep its arguments, and an instance's own `forward` is bound to that instance.
+    """
+    if isinstance(obj, OptimizedModule) or not isinstance(obj, torch.nn.Module):
+        return True
+    return obj._compiled_call_impl is None and _is_compiled_function(type(obj).forward)
+
+
 def compiled_like(obj: Any, twin: Any) -> Any:
-    """`twin`, made by `eager_twin(obj)`, compiled as the program compiles it; None where that cannot be repeated."""
+    """`twin`, made by `eager_twin(obj)`, compiled as the program compiles it; `obj` has to be `repeatable`."""
     if isinstance(obj, OptimizedModule):
         return obj.dynamo_ctx(twin)
     if not isinstance(obj, torch.nn.Module):
         return obj
-    if obj._compiled_call_impl is None and "forward" in vars(twin):
-        del twin.forward
-        return twin
-    return None
+    del twin.forward  # which hid the class's own, compiled one
+    return twin
 
 
 def observed(obj: Any, before: Before) -> Any:
