@@ -20,8 +20,6 @@ from inductoscope.compiler.simgpu import (
     patches,
     sdpa,
     selftest,
-    triton_driver,
-    user_kernels,
 )
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
 from inductoscope.compiler.simgpu.graphs import EagerGraph
@@ -51,6 +49,12 @@ class Simulation:
     def compiling(self) -> contextlib.AbstractContextManager[None]:
         """Around a call of Inductor: the device is on, and Inductor starts no workers and replays no cached result."""
         return _compiling(self._mode)
+
+    @contextlib.contextmanager
+    def off(self) -> Iterator[None]:
+        """The device mode is off for the block: for the compiler's own arithmetic, such as assembling."""
+        with torch._C._DisableTorchDispatch():
+            yield
 
     def eager(self, graph: torch.fx.GraphModule) -> EagerGraph:
         """A callable that runs a captured graph op by op on the device.
@@ -142,6 +146,8 @@ def simulate(device: Device, is_user: IsUser | None = None) -> Simulation:
 
 def _build(device: Device, is_user: IsUser) -> Simulation:
     _check_requirements()
+    from inductoscope.compiler.simgpu import triton_driver, user_kernels  # they need Triton
+
     target, journal, applied = TargetDevice(device), Journal(is_user), Patches()
 
     def choose(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> int:
@@ -192,13 +198,21 @@ def _compiling(mode: SimulatedDeviceMode) -> Iterator[None]:
     import torch._functorch.config as functorch
     import torch._inductor.config as inductor
 
-    settings: dict[str, Any] = {"compile_threads": 1, "fx_graph_cache": False}
-    for name in ("use_static_cuda_launcher", "use_static_triton_launcher"):  # they would load a kernel onto the card
-        if hasattr(inductor, name):
-            settings[name] = False
+    # A cache hit would hand back an object that wants to run.
+    settings = {"compile_threads": 1, "fx_graph_cache": False}
     # The compiled forward never runs, so nothing later would ask for the backward.
     joint = {"enable_autograd_cache": False, "force_non_lazy_backward_lowering": True}
-    with inductor.patch(settings), functorch.patch(joint), mode:
+    with inductor.patch(settings), functorch.patch(joint), no_static_launcher(), mode:
+        yield
+
+
+@contextlib.contextmanager
+def no_static_launcher() -> Iterator[None]:
+    """Torch's own launcher of Triton kernels is off: it loads the machine code onto the card as soon as it is there."""
+    import torch._inductor.config as inductor
+
+    names = ("use_static_cuda_launcher", "use_static_triton_launcher")  # the first before torch 2.13, then both
+    with inductor.patch({name: False for name in names if hasattr(inductor, name)}):
         yield
 
 
