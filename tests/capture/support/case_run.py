@@ -66,7 +66,7 @@ def run(module: ModuleType, capture: Capture) -> None:
     subject: Any = getattr(module, entry) if entry else module.Model(*getattr(module, "get_init_inputs", list)())
     backend = getattr(module, "BACKEND", "eager")
     options = {name: value for name, value in getattr(module, "COMPILE_KWARGS", {}).items() if name != "mode"}
-    compiled = torch.compile(subject, backend="aot_eager" if backend == "inductor" else backend, **options)
+    compiled = torch.compile(subject, backend=backend, **options)
     if hasattr(module, "exercise"):
         capture.begin_call(0)
         module.exercise(compiled)

@@ -14,7 +14,7 @@ from inductoscope.compiler.capture.spans import line_span, span_of
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import Finding, GraphBreak, Outcome, Place, Related, Severity, Span
+from inductoscope.protocol.report import Finding, GraphBreak, Outcome, Place, Related, Span
 
 _ORDER = tuple(Outcome)  # from mild to worst
 _FOLLOWED = {
@@ -86,12 +86,11 @@ class BreakLog:
         self._last_in_frame[event.compile_id] = key
         return key
 
-    def forbidden(self, error: BaseException, above: tuple[Frame, ...]) -> Finding:
-        """Take in a break that `fullgraph=True` turned into an error."""
+    def forbid(self, error: BaseException) -> None:
+        """Take in a break that `fullgraph=True` turned into an error.  Its finding is the error's."""
         texts = read_breaks(getattr(error, "msg", None) or str(error))
-        key = self._add(texts, (*above, *dynamo.traced_frames(error)), Outcome.FUNCTION_EAGER, "?")
+        key = self._add(texts, dynamo.traced_frames(error), Outcome.FUNCTION_EAGER, "?")
         self._entries[key].fullgraph = True
-        return self.finding(key)
 
     def lines(self) -> set[tuple[str, int]]:
         """The lines that have a break."""
@@ -102,8 +101,8 @@ class BreakLog:
         return tuple(_graph_break(entry) for entry in self._entries.values())
 
     def findings(self) -> tuple[Finding, ...]:
-        """One finding a root cause."""
-        return tuple(self.finding(key) for key in self._entries)
+        """One finding a root cause that did not end as an error."""
+        return tuple(self.finding(key) for key, entry in self._entries.items() if not entry.fullgraph)
 
     def finding(self, key: Key) -> Finding:
         """What is known by now of one root cause."""
@@ -155,12 +154,11 @@ def _finding(entry: _Entry) -> Finding:
         "graph-break",
         entry.span,
         _message(entry),
-        severity=Severity.ERROR if entry.fullgraph else None,
         id=facts.code or None,
         link=facts.link,
         count=entry.count,
         related=_related(entry),
-        outcome=None if entry.fullgraph else entry.outcome,
+        outcome=entry.outcome,
         function=_function(entry),
         hints=entry.text.hints,
     )
@@ -170,10 +168,7 @@ def _message(entry: _Entry) -> str:
     what = f"Graph break: {entry.text.kind}."
     why = entry.text.explanation.split("\n\n")[0].strip()
     then = [_then(later) for later in entry.consequences]
-    if entry.fullgraph:
-        followed = "fullgraph=True makes this an error."
-    else:
-        followed = _FOLLOWED[entry.outcome].format(function=f"`{entry.compiled}`")
+    followed = _FOLLOWED[entry.outcome].format(function=f"`{entry.compiled}`")
     return " ".join(part for part in (what, why, *then, followed) if part)
 
 

@@ -1,13 +1,12 @@
 """A failed compilation in one sentence, on the user's line.
 
-torch's exceptions say where in one of three ways: frames kept from tracing, a traceback in the message, or the frames
-of the Python traceback.
+torch's exceptions say where in one of two ways: frames kept from tracing, or a traceback in the message.  The Python
+traceback is of no use: it ends where the compiled function was called.
 """
 
 from __future__ import annotations
 
 import re
-import traceback
 from collections.abc import Iterator
 
 from inductoscope.compiler.capture.break_text import read_breaks
@@ -15,8 +14,7 @@ from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import line_span, span_of
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.usercode import Frame, UserCode
-from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import Finding, Related
+from inductoscope.protocol.report import Finding, Place, Related
 
 _IN_MESSAGE = re.compile(r'^\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$', re.M)
 _TAIL = re.compile(
@@ -28,17 +26,20 @@ _HEAD = re.compile(r"\A(?:backend='.*?' raised:\n)?(?:[A-Za-z_.]*(?:Error|Except
 _LONGEST = 400  # characters of torch's own text in a message; the log has all of it
 
 
-def error_finding(error: BaseException, user_code: UserCode, target: Target) -> Finding:
-    """The finding for an exception that compiling raised."""
-    stack = _stack(error, user_code)
-    chain = user_code.chain(stack)
-    span = span_of(chain[-1]) if chain else line_span(target.file, target.line)
+def error_finding(error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
+    """The finding for an exception that compiling raised; it is at `fallback` where torch tells no line."""
+    chain = user_code.chain(_stack(error, user_code))
+    span = span_of(chain[-1]) if chain else line_span(fallback.file, fallback.line)
     text = read_breaks(getattr(error, "msg", None) or str(error))[0]
+    identifier = dynamo.break_id(text.kind)
+    forbidden = " fullgraph=True makes this graph break an error." if dynamo.is_graph_break(error) else ""
     return finding(
         "compile-error",
         span,
-        f"{type(error).__name__}: {sentence(error)}",
-        function=chain[-1].function if chain else None,
+        f"{type(error).__name__}: {sentence(error)}{forbidden}",
+        id=identifier,
+        link=dynamo.break_link(identifier) if identifier else None,
+        function=chain[-1].function if chain else fallback.function,
         related=tuple(Related(frame.file, frame.line, "called from here") for frame in chain[:-1]),
         hints=text.hints,
     )
@@ -59,7 +60,7 @@ def sentence(error: BaseException) -> str:
 def _stack(error: BaseException, user_code: UserCode) -> tuple[Frame, ...]:
     """The first account of where `error` came from that has a frame of the user's."""
     for one in _chain(error):
-        for frames in (dynamo.traced_frames(one), _told(str(one)), _raised_at(one)):
+        for frames in (dynamo.traced_frames(one), _told(str(one))):
             if user_code.innermost(frames):
                 return frames
     return ()
@@ -82,11 +83,4 @@ def _told(message: str) -> tuple[Frame, ...]:
     return tuple(
         Frame(match["file"], int(match["line"]), *dynamo.original_name(match["function"] or "?")[:1])
         for match in _IN_MESSAGE.finditer(message)
-    )
-
-
-def _raised_at(error: BaseException) -> tuple[Frame, ...]:
-    return tuple(
-        Frame(frame.f_code.co_filename, line, dynamo.original_name(frame.f_code.co_name)[0])
-        for frame, line in traceback.walk_tb(error.__traceback__)
     )

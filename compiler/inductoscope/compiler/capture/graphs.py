@@ -1,19 +1,119 @@
-"""The graphs that Dynamo hands to the backend."""
+"""The graphs that Dynamo hands to the backend, and what is worth knowing about each."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from inductoscope.compiler.capture import caches, dtypes, loops, nodes
+from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import Graph
+from inductoscope.protocol.report import CacheFact, Finding, Graph
 
-_CALLS = frozenset({"call_function", "call_method", "call_module"})
+PIECE_RECORD = "optimize_ddp_split_child"  # one for each graph that DDPOptimizer makes of a captured one
 
 
-def graph_of(event: dynamo.GraphEvent, user_code: UserCode, target: Target) -> Graph:
-    """The report's entry for a graph; a function of torch's that wraps the user's is told as the target."""
-    place = dynamo.code_place(event.code) if event.code else None
-    ops = sum(node.op in _CALLS for node in event.module.graph.nodes)
-    if place is None or not user_code.is_user(place.file):
-        return Graph(event.compile_id, target.name, target.file, target.line, ops)
-    return Graph(event.compile_id, place.function, place.file, place.line, ops)
+@dataclass(frozen=True)
+class _Seen:
+    """A graph and what was read off it; the graph itself is not kept, for the backend may change it."""
+
+    graph: Graph
+    unrolled: loops.Unrolled | None
+    leaks: tuple[dtypes.Leak, ...]
+    bypass: caches.Bypass | None
+
+
+class GraphLog:
+    """Collects graphs in the order of compilation."""
+
+    def __init__(self, user_code: UserCode, target: Target) -> None:
+        self._user_code = user_code
+        self._target = target
+        self._seen: list[_Seen] = []
+        self._pieces: Counter[str] = Counter()
+
+    def meet(self, event: dynamo.GraphEvent) -> None:
+        """Take in a graph."""
+        self._seen.append(
+            _Seen(
+                graph=self._graph(event),
+                unrolled=loops.unrolled(event.module, self._user_code),
+                leaks=tuple(dtypes.leaks(event.module, self._user_code)),
+                bypass=caches.bypass(event.module, self._user_code) if event.inductor else None,
+            )
+        )
+
+    def meet_piece(self, compile_id: str) -> None:
+        """Take in that the backend cut one more piece off a graph."""
+        self._pieces[compile_id] += 1
+
+    def graphs(self) -> tuple[Graph, ...]:
+        """Every graph."""
+        return tuple(seen.graph for seen in self._seen)
+
+    def caches(self) -> tuple[CacheFact, ...]:
+        """What is known of the compile caches."""
+        return tuple(dict.fromkeys(seen.bypass.fact for seen in self._seen if seen.bypass))
+
+    def findings(self, seconds: Callable[[str], float]) -> tuple[Finding, ...]:
+        """Each thing once; `seconds` tells how long Dynamo took for a compilation."""
+        found: dict[tuple[str, str, int], Finding] = {}
+        for seen in self._seen:
+            for one in self._of(seen, seconds):
+                found.setdefault((one.code, one.file, one.line), one)
+        return tuple(found.values())
+
+    def _graph(self, event: dynamo.GraphEvent) -> Graph:
+        """The report's entry for a graph; a function of torch's that wraps the user's is told as the target."""
+        place = dynamo.code_place(event.code) if event.code else None
+        ops = sum(1 for _ in nodes.calls(event.module))
+        if place is None or not self._user_code.is_user(place.file):
+            return Graph(event.compile_id, self._target.name, self._target.file, self._target.line, ops)
+        return Graph(event.compile_id, place.function, place.file, place.line, ops)
+
+    def _of(self, seen: _Seen, seconds: Callable[[str], float]) -> Iterator[Finding]:
+        if seen.unrolled:
+            yield _large_graph(seen.unrolled, seconds(seen.graph.id))
+        yield from (_leak(leak) for leak in seen.leaks)
+        if seen.bypass:
+            yield _bypass(seen.bypass, self._target)
+        if self._pieces[seen.graph.id] > 1:
+            yield _split(seen.graph, self._pieces[seen.graph.id])
+
+
+def _large_graph(unrolled: loops.Unrolled, seconds: float) -> Finding:
+    took = f" Tracing took {seconds:.1f} s here." if seconds else ""
+    message = (
+        f"Dynamo unrolled this loop {unrolled.times} times: {unrolled.ops} of the graph's {unrolled.total} operators "
+        f"come from it.{took} Compile time grows with each round; `torch.compile` on the loop's body alone, or "
+        "`torch._higher_order_ops.scan`, keeps one copy."
+    )
+    return at_line("large-graph", unrolled.loop.file, unrolled.loop.line, message, count=unrolled.times)
+
+
+def _leak(leak: dtypes.Leak) -> Finding:
+    message = (
+        f"{leak.wide} from here on: a {leak.wide} tensor meets {leak.narrow} numbers on this line. Convert it to "
+        f"{leak.narrow} first unless the wider type is meant."
+    )
+    return at_line("dtype-note", leak.at.file, leak.at.line, message, function=leak.at.function)
+
+
+def _bypass(bypass: caches.Bypass, target: Target) -> Finding:
+    file, line = (bypass.at.file, bypass.at.line) if bypass.at else (target.file, target.line)
+    message = (
+        f"`{bypass.what}` keeps this graph out of the AOTAutograd cache, so every start of the program traces and "
+        "partitions it anew; generated code may still come from the FX-graph cache."
+    )
+    return at_line("cache-bypass", file, line, message)
+
+
+def _split(graph: Graph, pieces: int) -> Finding:
+    message = (
+        f"DistributedDataParallel cuts the captured graph {graph.id} into {pieces} graphs at its bucket borders, so "
+        "that gradients can be sent early. Nothing is fused across a border; `bucket_cap_mb` moves them."
+    )
+    return at_line("backend-split", graph.file, graph.line, message, count=pieces, function=graph.function)

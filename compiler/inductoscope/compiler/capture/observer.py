@@ -6,21 +6,26 @@ import contextlib
 from collections.abc import Callable
 from types import TracebackType
 
+from inductoscope.compiler.capture import phases, specialized
 from inductoscope.compiler.capture.breaks import BreakLog
 from inductoscope.compiler.capture.errors import error_finding
 from inductoscope.compiler.capture.facts import CaptureFacts
-from inductoscope.compiler.capture.findings import Announcer, at_line
-from inductoscope.compiler.capture.graphs import graph_of
+from inductoscope.compiler.capture.findings import Announcer
+from inductoscope.compiler.capture.graphs import PIECE_RECORD, GraphLog
+from inductoscope.compiler.capture.phases import PhaseLog
 from inductoscope.compiler.capture.recompiles import RecompileLog
+from inductoscope.compiler.capture.skipped import SkipLog
+from inductoscope.compiler.capture.specialized import SpecializationLog
+from inductoscope.compiler.capture.tracing_warnings import WarningLog
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.errors import is_compile_error
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import Finding, Graph, SkippedFrame
+from inductoscope.protocol.report import Finding
 
 
 class Capture(contextlib.AbstractContextManager["Capture"]):
-    """Collects what Dynamo does while the block runs; `on_finding` gets each finding when it is first known.
+    """Collects what Dynamo does while the block runs; `on_finding` gets breaks, recompiles and errors as they happen.
 
     Findings that depend on how the run ends stand only in `facts().findings`.
     """
@@ -31,8 +36,11 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._announcer = Announcer(on_finding)
         self._breaks = BreakLog(user_code, target)
         self._recompiles = RecompileLog(user_code, target)
-        self._graphs: list[Graph] = []
-        self._skipped: dict[SkippedFrame, None] = {}
+        self._graphs = GraphLog(user_code, target)
+        self._skips = SkipLog(user_code, target)
+        self._specializations = SpecializationLog(user_code)
+        self._warnings = WarningLog(user_code)
+        self._phases = PhaseLog()
         self._errors: list[Finding] = []
         self._input_set: int | None = None
         self._open = contextlib.ExitStack()
@@ -42,9 +50,10 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             stack.enter_context(dynamo.trace_records(self._on_record))
             stack.enter_context(dynamo.recompile_limits(self._on_limit))
             stack.enter_context(dynamo.graph_breaks(self._on_break))
-            stack.enter_context(dynamo.graphs(self._on_graph))
+            stack.enter_context(dynamo.graphs(self._graphs.meet))
             stack.enter_context(dynamo.guard_failures(self._recompiles.fails))
-            stack.enter_context(dynamo.skipped_frames(self._on_skip))
+            stack.enter_context(dynamo.skipped_frames(self._skips.meet))
+            stack.enter_context(dynamo.tracing_warnings(self._warnings.meet))
             self._open = stack.pop_all()
         return self
 
@@ -61,7 +70,9 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         """Take in an exception that the program raised; None, and nothing noted, unless compiling raised it."""
         if not is_compile_error(error):
             return None
-        found = error_finding(error, self._user_code, self._target)
+        if dynamo.is_graph_break(error):
+            self._breaks.forbid(error)
+        found = error_finding(error, self._user_code, self._recompiles.compiling())
         self._errors.append(found)
         self._announcer.tell(found, found)
         return found
@@ -69,32 +80,45 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
     def facts(self) -> CaptureFacts:
         """Everything known by now."""
         return CaptureFacts(
-            graphs=tuple(self._graphs),
+            graphs=self._graphs.graphs(),
             breaks=self._breaks.breaks(),
             recompiles=self._recompiles.recompiles(),
             recompile_limit=self._recompiles.limit(),
-            skipped=tuple(self._skipped),
+            specializations=self._specializations.specializations(),
+            skipped=self._skips.skipped(),
+            caches=self._graphs.caches(),
+            phases=self._phases.phases(),
             findings=self._findings(),
         )
 
     def _findings(self) -> tuple[Finding, ...]:
-        found = (*self._errors, *self._breaks.findings(), *self._recompiles.findings())
-        return found or self._nothing_compiled()
-
-    def _nothing_compiled(self) -> tuple[Finding, ...]:
-        if self._graphs:
-            return ()
-        reasons = "; ".join(f"{frame.function}: {frame.reason}" for frame in self._skipped)
-        message = f"Nothing of {self._target.name} was compiled: {reasons or 'Dynamo met no function of yours'}."
-        return (at_line("not-compiled", self._target.file, self._target.line, message),)
+        failed = (*self._errors, *self._breaks.findings())
+        explained = bool(failed or self._graphs.graphs())
+        return (
+            *failed,
+            *self._recompiles.findings(),
+            *self._specializations.findings(),
+            *self._graphs.findings(self._phases.seconds),
+            *self._warnings.findings(broken=self._breaks.lines()),
+            *(() if explained else self._skips.nothing_compiled()),
+        )
 
     def _on_record(self, record: dynamo.Record) -> None:
-        if record.name == "recompile_reasons" and record.compile_id:
-            key = self._recompiles.meet(record.compile_id, record.payload, self._input_set)
+        compile_id = record.compile_id
+        if compile_id is None:
+            return
+        if record.name == "recompile_reasons":
+            key = self._recompiles.meet(compile_id, record.payload, self._input_set)
             if key:
                 self._announcer.tell(key, self._recompiles.finding(key))
-        elif record.name == "dynamo_start" and record.compile_id and (place := dynamo.started_function(record)):
-            self._recompiles.compiles(record.compile_id.partition("/")[0], place)
+        elif record.name == "dynamo_start":
+            self._recompiles.compiles(compile_id, dynamo.started_function(record))
+        elif record.name == PIECE_RECORD:
+            self._graphs.meet_piece(compile_id)
+        elif record.name == specialized.RECORD:
+            self._specializations.meet(record)
+        elif record.name == phases.RECORD:
+            self._phases.meet(record)
 
     def _on_break(self, event: dynamo.BreakEvent) -> None:
         key = self._breaks.meet(event)
@@ -103,11 +127,3 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
     def _on_limit(self, name: str, value: int, function: dynamo.CodePlace) -> None:
         limit = self._recompiles.meet_limit(name, value, function)
         self._announcer.tell(limit, self._recompiles.limit_finding())
-
-    def _on_graph(self, event: dynamo.GraphEvent) -> None:
-        self._graphs.append(graph_of(event, self._user_code, self._target))
-
-    def _on_skip(self, event: dynamo.SkipEvent) -> None:
-        place = dynamo.code_place(event.code)
-        if self._user_code.is_user(place.file):
-            self._skipped[SkippedFrame(place.function, place.file, place.line, event.reason)] = None

@@ -28,13 +28,20 @@ class RecompileLog:
         self._user_code = user_code
         self._target = target
         self._functions: dict[str, CodePlace] = {}
+        self._compiling = Place(target.file, target.line, target.name)
         self._recompiles: list[Recompile] = []
         self._limits: list[tuple[str, RecompileLimit]] = []
         self._failed: dynamo.FailedFrame | None = None
 
-    def compiles(self, frame_id: str, function: CodePlace) -> None:
+    def compiles(self, compile_id: str, function: CodePlace | None) -> None:
         """Remember which function torch's frame number (`0` in `0/1`) stands for."""
-        self._functions[frame_id] = function
+        if function is not None:
+            self._functions[_frame_number(compile_id)] = function
+            self._compiling = self._place(function)
+
+    def compiling(self) -> Place:
+        """The function that was being compiled last, the target before there was any."""
+        return self._compiling
 
     def fails(self, frame: dynamo.FailedFrame) -> None:
         """Remember the variables that the guards of the coming reasons were checked against."""
@@ -43,7 +50,7 @@ class RecompileLog:
     def meet(self, compile_id: str, payload: str, input_set: int | None) -> Key | None:
         """Take in the reasons for one recompilation."""
         failed, self._failed = self._failed, None
-        function = dynamo.code_place(failed.code) if failed else self._functions.get(compile_id.partition("/")[0])
+        function = dynamo.code_place(failed.code) if failed else self._functions.get(_frame_number(compile_id))
         variables = {**failed.f_locals, "G": failed.f_globals} if failed else None
         reasons = read_reasons(payload)
         if function is None or not reasons:
@@ -58,7 +65,7 @@ class RecompileLog:
 
     def meet_limit(self, name: str, value: int, function: CodePlace) -> RecompileLimit:
         """Take in that Dynamo gave up on a function."""
-        place = self._place(function)
+        place = self._compiling = self._place(function)
         limit = RecompileLimit(value, function.function, place.file, place.line)
         self._limits.append((name, limit))
         return limit
@@ -99,6 +106,10 @@ class RecompileLog:
         if guard.file is not None and guard.line is not None:
             return Key(Place(guard.file, guard.line, recompile.function), guard.family)
         return Key(Place(recompile.file, recompile.line, recompile.function), guard.family)
+
+
+def _frame_number(compile_id: str) -> str:
+    return compile_id.partition("/")[0]
 
 
 def _finding(key: Key, recompiles: list[Recompile]) -> Finding:

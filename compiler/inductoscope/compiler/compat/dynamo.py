@@ -15,7 +15,7 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -100,11 +100,12 @@ class BreakEvent:
 
 @dataclass(frozen=True)
 class GraphEvent:
-    """A graph that goes to the backend."""
+    """A graph that goes to the backend; `inductor` says that this is torch.compile's own."""
 
     module: torch.fx.GraphModule
     code: CodeType | None
     compile_id: str
+    inductor: bool
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,8 @@ def graphs(callback: Callable[[GraphEvent], None]) -> contextlib.AbstractContext
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def call_user_compiler(self: Any, gm: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
             with _harmless("a graph"):
-                root = getattr(self, "root_tx", None)
-                callback(GraphEvent(gm, getattr(root, "f_code", None), compile_id() or "?"))
+                code = getattr(getattr(self, "root_tx", None), "f_code", None)
+                callback(GraphEvent(gm, code, compile_id() or "?", _is_inductor(getattr(self, "compiler_fn", None))))
             return original(self, gm, *args, **kwargs)
 
         return call_user_compiler
@@ -234,7 +235,7 @@ def tracing_warnings(callback: Callable[[WarningEvent], None]) -> contextlib.Abs
         def _showwarnmsg(message: warnings.WarningMessage) -> Any:
             with _harmless("a warning"):
                 at = compile_id()
-                if at is not None and not in_backend():
+                if at is not None and not in_backend() and not _hidden(message):
                     stack = (*frames_above(), *_plain_frames(torch._guards.TracingContext.extract_stack()))
                     callback(WarningEvent(message.category, str(message.message), stack, at))
             return original(message)
@@ -300,10 +301,50 @@ def started_function(record: Record) -> CodePlace | None:
     return CodePlace(file, int(last.get("line") or 1), function, resumed)
 
 
+def recorded_frames(stack: Iterable[Mapping[str, Any]]) -> tuple[Frame, ...]:
+    """The frames of a stack in the structured trace, where file names are numbers."""
+    return tuple(
+        Frame(
+            file=interned(entry.get("filename", -1)) or "<unknown>",
+            line=int(entry.get("line") or 1),
+            function=original_name(str(entry.get("name")))[0],
+        )
+        for entry in stack
+    )
+
+
 def interned(number: int) -> str | None:
     """The file name behind a number in stacks of the structured trace (`structured.INTERN_TABLE`, 2.3 to 2.15)."""
     table: Mapping[str, int] = getattr(torch._logging.structured, "INTERN_TABLE", {})
     return next((text for text, known in table.items() if known == number), None)
+
+
+def uncacheable(node: torch.fx.Node) -> str | None:
+    """Why AOTAutograd's cache would refuse a graph with this node, None where it would not, or cannot be asked.
+
+    `check_node_safe` only reads the node and raises; 2.4 to 2.15.
+    """
+    try:
+        from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache, check_node_safe
+    except ImportError:
+        return None
+    try:
+        check_node_safe(node)
+    except BypassAOTAutogradCache as refusal:
+        return str(refusal)
+    except Exception:
+        logger.debug("the cache check failed on %s", node, exc_info=True)
+    return None
+
+
+def is_graph_break(error: BaseException) -> bool:
+    """Whether an exception is a graph break that nobody was allowed to handle, as under `fullgraph=True`."""
+    return isinstance(error, torch._dynamo.exc.Unsupported)
+
+
+def is_recompile_limit(error: BaseException) -> bool:
+    """Whether an exception says that a recompile limit was hit under `fullgraph=True`."""
+    return isinstance(error, torch._dynamo.exc.FailOnRecompileLimitHit)
 
 
 # The registry of graph breaks
@@ -385,6 +426,26 @@ class _LimitHandler(logging.Handler):
                 name, resumed = original_name(match["name"])
                 place = CodePlace(match["file"], int(match["line"]), name, resumed)
                 self._callback(str(limit), int(str(value)), place)
+
+
+def _hidden(message: warnings.WarningMessage) -> bool:
+    """Whether torch is hiding this warning, which an access of its own brought up (`hide_warnings`, 2.4 to 2.15)."""
+    shown = warnings.showwarning
+    if getattr(shown, "__module__", None) != "torch._logging._internal":
+        return False
+    lets_through = inspect.getclosurevars(shown).nonlocals.get("filter_fn", lambda *_: True)
+    return not lets_through(message.message, message.category, message.filename, message.lineno, None, None)
+
+
+def _is_inductor(backend: Any) -> bool:
+    """Whether a backend is torch.compile's default one, whatever is wrapped around it (named so in 2.0 to 2.15)."""
+    for _ in range(8):
+        if type(backend).__name__ == "_TorchCompileInductorWrapper":
+            return True
+        backend = getattr(backend, "_torchdynamo_orig_backend", None) or getattr(
+            backend, "_torchdynamo_orig_callable", None
+        )
+    return False
 
 
 @contextlib.contextmanager

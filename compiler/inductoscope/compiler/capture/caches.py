@@ -1,0 +1,56 @@
+"""What the compile caches can do with a graph.
+
+A run of ours keeps the caches out of the way, so nothing is looked up or saved.  Whether torch would cache a graph is
+known all the same: its own check of each node says so.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torch import fx
+
+from inductoscope.compiler.capture import nodes
+from inductoscope.compiler.capture.syntax import withs_at
+from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.usercode import Frame, UserCode
+from inductoscope.protocol.report import CacheFact
+
+AOT_CACHE = "aot_autograd"
+
+
+@dataclass(frozen=True)
+class Bypass:
+    """A graph that the AOTAutograd cache refuses, and the line at fault where it is known."""
+
+    fact: CacheFact
+    at: Frame | None
+    what: str
+
+
+def bypass(module: fx.GraphModule, user_code: UserCode) -> Bypass | None:
+    """Why the AOTAutograd cache would not take this graph, None where it would."""
+    for node in module.graph.nodes:
+        reason = dynamo.uncacheable(node)
+        if reason is not None:
+            what = getattr(node.target, "__name__", str(node.target))
+            fact = CacheFact(AOT_CACHE, "bypass", (" ".join(reason.split()),))
+            return Bypass(fact, _place(node, what, user_code), what.lstrip("_"))
+    return None
+
+
+def _place(node: fx.Node, what: str, user_code: UserCode) -> Frame | None:
+    """The node's line; Dynamo keeps none for what enters a context, so that is looked for around what comes next."""
+    if at := user_code.innermost(nodes.stack(node)):
+        return at
+    following = node.next
+    while following.op != "root" and not nodes.stack(following):
+        following = following.next
+    frames = user_code.chain(nodes.stack(following))
+    manager = what.removeprefix("_enter_")
+    for frame in reversed(frames):
+        for block in reversed(withs_at(frame.file, frame.line)):
+            if isinstance(block.node, ast.With | ast.AsyncWith) and manager in ast.unparse(block.node.items[0]):
+                return Frame(frame.file, block.line, frame.function)
+    return frames[-1] if frames else None

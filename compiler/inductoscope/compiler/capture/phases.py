@@ -1,0 +1,34 @@
+"""How long compiling took, by torch's own clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from inductoscope.compiler.compat import dynamo
+from inductoscope.protocol.report import PhaseTime
+
+RECORD = "compilation_metrics"
+
+
+class PhaseLog:
+    """Adds up the times of all compilations.  The backend's share is its own to tell."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+
+    def meet(self, record: dynamo.Record) -> None:
+        """Take in the metrics of one compilation."""
+        if record.fields.get("is_forward") is False or not record.compile_id:
+            return
+        whole = float(record.fields.get("entire_frame_compile_time_s") or 0)
+        backend = float(record.fields.get("backend_compile_time_s") or 0)
+        self._seconds[record.compile_id] += max(whole - backend, 0.0)
+
+    def seconds(self, compile_id: str) -> float:
+        """Time that Dynamo spent on one compilation, 0 where unknown."""
+        return self._seconds[compile_id]
+
+    def phases(self) -> tuple[PhaseTime, ...]:
+        """Time spent in Dynamo, over all compilations."""
+        total = sum(self._seconds.values())
+        return (PhaseTime("dynamo", round(total * 1000, 3)),) if self._seconds else ()
