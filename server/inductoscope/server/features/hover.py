@@ -157,14 +157,14 @@ def _where(file: str, line: int, path: str) -> str:
 
 
 def _source_block(kernel: Kernel, path: str, line: int) -> Code:
-    """The kernel's source with the lines that this line became marked, shown first when it is long."""
+    """The kernel's function with the lines that this line became marked, shown first when it is long."""
     marked = {m.kernel_line for m in kernel.line_map if (m.file, m.line) == (path, line)}
     source = (kernel.source or "").rstrip("\n").split("\n")
     comment = "#" if kernel.language is KernelLanguage.TRITON else "//"
     language = "python" if kernel.language is KernelLanguage.TRITON else "cpp"
-    first = 0
-    if len(source) > SOURCE_LINES and marked:
-        first = max(min(min(marked) - 4, len(source) - SOURCE_LINES), 0)
+    first = _function_start(kernel, source)
+    if len(source) - first > SOURCE_LINES and marked:
+        first = max(min(min(marked) - 4, len(source) - SOURCE_LINES), first)
     shown = []
     for number, text in enumerate(source[first : first + SOURCE_LINES], start=first + 1):
         shown.append(f"{text}  {comment} <- line {line}" if number in marked else text)
@@ -173,6 +173,12 @@ def _source_block(kernel: Kernel, path: str, line: int) -> Code:
     if (rest := len(source) - first - SOURCE_LINES) > 0:
         shown.append(f"{comment} … {words.count(rest, 'line')} below")
     return Code(language, "\n".join(shown))
+
+
+def _function_start(kernel: Kernel, source: list[str]) -> int:
+    """Index of the line where the function begins; imports and launch settings above it say nothing about the line."""
+    begins = "@triton.jit" if kernel.language is KernelLanguage.TRITON else 'extern "C"'
+    return next((index for index, text in enumerate(source) if text.startswith(begins)), 0)
 
 
 def _origin(snapshot: Snapshot, view: TargetView, result: Result) -> Note:
