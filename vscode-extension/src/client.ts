@@ -14,7 +14,7 @@ import {
   State,
 } from 'vscode-languageclient/node';
 import { findInterpreter, InterpreterError, pythonExtension } from './interpreter';
-import type { Log } from './log';
+import { forwardServerLog, type Log } from './log';
 import { ID } from './names';
 import {
   ARTIFACT_SCHEME,
@@ -130,6 +130,7 @@ export class Client implements vscode.Disposable {
       initializationFailedHandler: () => false, // `start` rejects, and `report` says why, once
       outputChannel: this.log,
       traceOutputChannel: this.log,
+      stdioOptions: { stdout: forwardServerLog, stderr: forwardServerLog },
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       markdown: { isTrusted: { enabledCommands: Object.values(SERVER_COMMANDS) } },
       middleware: { workspace: { configuration: answerConfiguration } },
