@@ -694,6 +694,14 @@ export class Workbench {
     return this.page.evaluate(() => [...document.querySelectorAll('.tabs-container .tab')].sort((a, b) => b.classList.contains('active') - a.classList.contains('active')).map((t) => t.dataset.resourceName || (t.querySelector('.monaco-icon-name-container') ?? t).textContent.trim()));
   }
 
+  /** Waits until the active editor's tab has that title. */
+  waitForTab(title, { timeout = 20000 } = {}) {
+    return until(`a tab ${title}`, async () => {
+      const [active] = await this.tabs();
+      return active !== undefined && matches(active, title) && active;
+    }, { timeout });
+  }
+
   /** The innermost frame of a webview whose text matches. */
   async webview(text, { timeout = 20000 } = {}) {
     return until(`a webview with ${text}`, async () => {
