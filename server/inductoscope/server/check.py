@@ -15,7 +15,7 @@ from pathlib import Path
 from inductoscope.protocol._version import __version__
 from inductoscope.protocol.messages import Message, Target
 from inductoscope.protocol.report import Report, Rung, Status, TargetReport
-from inductoscope.server import config, interpreter, machine, sources
+from inductoscope.server import config, interpreter, machine, sources, words
 from inductoscope.server.targets import Scan, ScannedTarget, scan
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
 
@@ -107,7 +107,7 @@ def _plan(options: Options) -> _Plan:
             continue
         found = sum([_scan_file(plan, options, file.resolve(), folders, path.is_dir()) for file in files])
         if not found and path.is_dir():
-            plan.problems.append(_no_target(f"No file in {path}", options))
+            plan.problems.append(_no_target(f"{path}, in its {words.count(len(files), 'Python file')},", options))
     unknown = [name for name in options.targets if name not in plan.named]
     if unknown and not plan.problems:
         plan.problems.append(f"There is nothing called {', '.join(unknown)} in {', '.join(map(str, options.paths))}.")
@@ -140,7 +140,7 @@ def _scan_file(plan: _Plan, options: Options, file: Path, folders: dict[Path, co
 
 def _no_target(where: str, options: Options) -> str:
     if options.targets:
-        return f"{where} has nothing called {', '.join(options.targets)}."
+        return f"{where} has nothing called {' or '.join(options.targets)}."
     return (
         f"{where} has nothing to compile: no torch.compile, no Model with get_inputs(), no `# inductoscope:` comment. "
         "Name something with --target, or add one of these."
@@ -243,6 +243,8 @@ def _without_inputs(job: _Job, request: RunRequest) -> TargetReport:
 def _unchecked(outcomes: list[RunOutcome]) -> list[str]:
     """Why targets could not be checked; those without inputs count only when there are no others."""
     failed = [outcome.failure.message for outcome in outcomes if outcome.failure is not None]
+    refused = [outcome.report for outcome in outcomes if outcome.report.status is Status.NOT_RUN]
+    failed += [report.message for report in refused if report.message is not None]
     idle = [outcome.report for outcome in outcomes if outcome.report.status is Status.NO_INPUTS]
     if len(idle) == len(outcomes):
         failed += [report.message for report in idle if report.message is not None]

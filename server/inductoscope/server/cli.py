@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from inductoscope.server.check import Checked, Options
 
 OK, FOUND, UNCHECKED = 0, 1, 2
-INTERRUPTED = 128 + signal.SIGINT
-
 _CHECK_HELP = "exit status: 0 nothing that --fail-on names was found, 1 something was, 2 something could not be checked"
 
 
@@ -41,10 +39,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return command(options)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return 128 + signal.SIGINT
+    except _StoppedError as stopped:
+        return 128 + stopped.number
     except BrokenPipeError:  # the reader has seen enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNCHECKED
+
+
+class _StoppedError(Exception):
+    """A signal ended the command."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number.name)
+        self.number = number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,8 +118,10 @@ def _check(arguments: argparse.Namespace) -> int:
         _print_json(checked.report)
     elif terminal is not None:
         terminal.end(checked.report)
+    seen = {target.message for target in checked.report.targets} if _is_one_screen(arguments) else set()
     for problem in checked.problems:
-        _complain(problem)
+        if problem not in seen:
+            _complain(problem)
     if checked.problems:
         return UNCHECKED
     return FOUND if any(stops.stops(target.findings) for target in checked.report.targets) else OK
@@ -155,19 +165,28 @@ def _version(_: argparse.Namespace) -> int:
 
 
 def _cancellable(work: Coroutine[Any, Any, Checked]) -> Checked:
-    """Run `work`; both an interrupt and a request to terminate end it in order, with every worker it started."""
+    """Run `work`; both an interrupt and a request to terminate end it in order, with every worker it started.
+
+    Raises `_StoppedError` then.
+    """
+
+    received: list[signal.Signals] = []
 
     async def run() -> Checked:
         task = asyncio.ensure_future(work)
-        loop = asyncio.get_running_loop()
+
+        def stop(number: signal.Signals) -> None:
+            received.append(number)
+            task.cancel()
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, task.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
         return await task
 
     try:
         return asyncio.run(run())
     except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        raise _StoppedError(received[0] if received else signal.SIGINT) from None
 
 
 def _set_up_log(arguments: argparse.Namespace) -> None:
@@ -186,6 +205,11 @@ def _write(text: str) -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text stream of the interpreter
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _is_one_screen(arguments: argparse.Namespace) -> bool:
+    """Whether what is on standard output is read where standard error is, so that nothing need be said twice."""
+    return not arguments.json and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def _complain(sentence: str) -> None:

@@ -12,18 +12,18 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from inductoscope.protocol.report import (
-    Benchmark,
     Finding,
     Kernel,
     KernelLanguage,
     Outcome,
     Phase,
     Recompile,
+    Rung,
     Severity,
     Status,
     TargetReport,
 )
-from inductoscope.server import render_kernels, words
+from inductoscope.server import render_benchmark, render_kernels, words
 from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
 from inductoscope.server.render_kernels import is_first_version
 from inductoscope.server.view import Part, View
@@ -66,22 +66,29 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
         times = ", ".join(f"{phase.name} {phase.ms:.0f} ms" for phase in report.phases)
         yield from (gap(), paragraph(f"time in the worker: {times}", "dim", 2))
     if report.benchmark is not None:
-        yield from (gap(), *_benchmark(report.benchmark))
+        yield from (gap(), *render_benchmark.benchmark(report.benchmark))
 
 
 def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
     status = report.status.value
-    where = f"  {view.place(report.file, report.line)}  {words.device(report.device)}  "
+    device = f"{words.device(report.device)}  " if report.rung is not Rung.SCAN else ""
+    where = f"  {view.place(report.file, report.line)}  {device}"
     yield Text.assemble((report.name, "bold"), where, (status, _STATUS.get(report.status, "bold")))
     if report.graphs:
         yield paragraph(totals(report), indent=2)
-    if report.message is not None and all(report.message != finding.message for finding in report.findings):
+    if report.message is not None and not _says_below(report, report.message):
         yield paragraph(report.message, indent=2)
     listed = (f"{', '.join(one.args) or 'no arguments'} ({one.origin})" for one in report.inputs[:_INPUT_SETS])
     for inputs, times in counted(listed):
         yield paragraph(f"inputs: {inputs}{f', {times} times' if times > 1 else ''}", "dim", 2)
     if len(report.inputs) > _INPUT_SETS:
         yield paragraph(f"inputs: {words.count(len(report.inputs) - _INPUT_SETS, 'more set')}", "dim", 2)
+
+
+def _says_below(report: TargetReport, message: str) -> bool:
+    """Whether a finding, or the benchmark, says the same."""
+    refused = report.benchmark.refused if report.benchmark is not None else None
+    return message in {refused, *(finding.message for finding in report.findings)}
 
 
 def totals(report: TargetReport) -> str:
@@ -153,8 +160,3 @@ def _recompile(recompile: Recompile, view: View) -> Iterator[RenderableType]:
         made = f" (guard made at {view.place(guard.file, guard.line)})" if guard.file and guard.line else ""
         yield paragraph(f"{guard.source} {guard.kind}: expected {guard.expected}, actual {guard.actual}{made}")
         yield paragraph(guard.text, "dim", 6)
-
-
-def _benchmark(result: Benchmark) -> Iterator[RenderableType]:
-    yield paragraph(words.benchmark(result), "bold", 2)
-    yield paragraph(result.method, "dim")

@@ -56,9 +56,8 @@ def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
 
 
 def _title(graph: Graph, view: View) -> str:
-    return (
-        f"graph {graph.id} of {graph.function} ({view.place(graph.file, graph.line)}), {words.count(graph.ops, 'op')}"
-    )
+    where = view.place(graph.file, graph.line)
+    return f"graph {graph.id} of {graph.function} ({where}), {words.count(graph.ops, 'op')}"
 
 
 def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Table:
@@ -113,7 +112,7 @@ def sources(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield paragraph("; ".join(_facts(kernel, report, view)), indent=2)
         if kernel.note is not None:
             yield paragraph(kernel.note, "dim", 2)
-        yield Code(_annotated(kernel, view))
+        yield Code(_annotated(kernel, report, view))
 
 
 def _facts(kernel: Kernel, report: TargetReport, view: View) -> Iterator[str]:
@@ -131,7 +130,7 @@ def _facts(kernel: Kernel, report: TargetReport, view: View) -> Iterator[str]:
         yield words.predicted(kernel.predicted)
 
 
-def _annotated(kernel: Kernel, view: View) -> Text:
+def _annotated(kernel: Kernel, report: TargetReport, view: View) -> Text:
     """The source with the model line of each kernel line in the margin.
 
     Imports and the decorator with Inductor's notes to itself are left out unless everything is asked for.
@@ -141,7 +140,7 @@ def _annotated(kernel: Kernel, view: View) -> Text:
     first = source.count("\n", 0, body.start()) if body is not None else 0
     lines = source.split("\n")
     last = len(lines) if view.has(Part.ALL) else min(len(lines), first + SOURCE_LINES)
-    model_lines = {mapping.kernel_line: mapping.line for mapping in kernel.line_map}
+    model_lines = {one.kernel_line: _line(one.file, one.line, report, view) for one in kernel.line_map}
     shown = [(f"{model_lines.get(number + 1, ''):>6} | ", lines[number]) for number in range(first, last)]
     if first:
         shown.insert(0, ("       | ", f"... {words.count(first, 'line')} of imports and settings (--show all)"))
