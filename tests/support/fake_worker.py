@@ -215,5 +215,10 @@ class _Player:
         assert self._channel.receive() is None
 
 
+def play(read_fd: int, write_fd: int, steps: list[tuple[str, list[Any]]]) -> None:
+    """Be the worker that the steps of a `Script` describe."""
+    _Player(read_fd, write_fd).play(steps)
+
+
 if __name__ == "__main__":
-    _Player(int(sys.argv[1]), int(sys.argv[2])).play(json.loads(sys.argv[3]))
+    play(int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3]))

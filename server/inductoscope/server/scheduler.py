@@ -41,7 +41,7 @@ class Scheduler(Generic[K]):
         self._generation = 0
         self._pending: dict[K, Job[K]] = {}
         self._running: dict[K, tuple[Job[K], asyncio.Task[None]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()  # the running ones, and cancelled ones that have not ended yet
+        self._tasks: dict[asyncio.Task[None], Job[K]] = {}  # the running ones, and cancelled ones that have not ended
         self._closed = False
 
     def request(self, key: K, cause: str) -> None:
@@ -72,8 +72,8 @@ class Scheduler(Generic[K]):
 
     @property
     def keys(self) -> tuple[K, ...]:
-        """Every key that has a job."""
-        return (*self._running, *(key for key in self._pending if key not in self._running))
+        """Every key that has a job, if only one that was cancelled and has not ended yet."""
+        return tuple({job.key: None for job in (*self._tasks.values(), *self._pending.values())})
 
     async def close(self) -> None:
         """Cancel everything, start nothing more, and wait for the ends."""
@@ -98,12 +98,12 @@ class Scheduler(Generic[K]):
             job = self._pending.pop(key)
             task = asyncio.create_task(self._work(job))
             self._running[key] = (job, task)
-            self._tasks.add(task)
+            self._tasks[task] = job
             task.add_done_callback(lambda task, job=job: self._ended(job, task))  # type: ignore[misc]
             self._on_change(key)
 
     def _ended(self, job: Job[K], task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         entry = self._running.get(job.key)
         if entry is not None and entry[1] is task:
             del self._running[job.key]
