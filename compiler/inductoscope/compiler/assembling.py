@@ -1,19 +1,15 @@
-"""The rung `assemble`: Triton kernels to machine code for the simulated GPU, for what a thread block needs there."""
+"""Kernels of a simulated GPU: predicted times, and after assembling what a thread block needs there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from inductoscope.compiler.failures import line_span
-from inductoscope.compiler.simgpu.assemble import Assembled, AssembleError, assemble
+from inductoscope.compiler import resource_findings
+from inductoscope.compiler.predict import predict
+from inductoscope.compiler.simgpu import Assembled, AssembleError, assemble
 from inductoscope.compiler.teller import Teller
-from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.devices import Device
-from inductoscope.protocol.report import Finding, Kernel, KernelLanguage, Resources, Rung, TargetReport
-
-SPILLS_THAT_COST = 16
-"""Inductor's autotuner skips configurations that spill more 32-bit registers a thread; a single `sin` spills 8."""
+from inductoscope.protocol.report import Kernel, KernelLanguage, Resources, Rung, TargetReport
 
 
 @dataclass(frozen=True)
@@ -24,26 +20,34 @@ class _Outcome:
     problem: str | None = None
 
 
+def predicted(report: TargetReport, device: Device) -> TargetReport:
+    """The report with a predicted time for each generated kernel; the model was not made for library calls."""
+    return replace(report, kernels=tuple(_predicted(kernel, device) for kernel in report.kernels))
+
+
 def assembled(report: TargetReport, device: Device, teller: Teller) -> TargetReport:
     """The report with the resources of its Triton kernels, each source assembled once."""
-    sources = list(dict.fromkeys(kernel.source for kernel in report.kernels if _can_assemble(kernel)))
+    sources = list(dict.fromkeys(kernel.source for kernel in report.kernels if _is_triton(kernel)))
     outcomes: dict[str | None, _Outcome] = {}
     with teller.phase("assemble", Rung.ASSEMBLE, "assembling kernels"):
         for number, source in enumerate(sources, 1):
             teller.progress(Rung.ASSEMBLE, f"assembling kernel {number} of {len(sources)}")
             outcomes[source] = _assemble(str(source), device)
-    kernels = tuple(_with(kernel, outcomes.get(kernel.source)) for kernel in report.kernels)
+    kernels = [_with(kernel, outcomes[kernel.source]) if _is_triton(kernel) else kernel for kernel in report.kernels]
+    done = predicted(replace(report, rung=Rung.ASSEMBLE, kernels=tuple(kernels)), device)
     return replace(
-        report,
-        rung=Rung.ASSEMBLE,
-        kernels=kernels,
+        done,
         phases=(*report.phases, teller.phases[-1]),
-        findings=(*report.findings, *_spills(kernels)),
+        findings=(*report.findings, *resource_findings.of_kernels(done.kernels)),
     )
 
 
-def _can_assemble(kernel: Kernel) -> bool:
+def _is_triton(kernel: Kernel) -> bool:
     return kernel.language is KernelLanguage.TRITON and kernel.source is not None
+
+
+def _predicted(kernel: Kernel, device: Device) -> Kernel:
+    return replace(kernel, predicted=predict(kernel, device)) if _is_triton(kernel) else kernel
 
 
 def _assemble(source: str, device: Device) -> _Outcome:
@@ -54,12 +58,10 @@ def _assemble(source: str, device: Device) -> _Outcome:
     return _Outcome(chosen=next((config for config in configs if config.rejected is None), configs[0]))
 
 
-def _with(kernel: Kernel, outcome: _Outcome | None) -> Kernel:
-    if outcome is None or not _can_assemble(kernel):
-        return kernel
-    if outcome.chosen is None:
-        return replace(kernel, note=" ".join(filter(None, (kernel.note, outcome.problem))))
+def _with(kernel: Kernel, outcome: _Outcome) -> Kernel:
     chosen = outcome.chosen
+    if chosen is None:
+        return replace(kernel, note=" ".join(filter(None, (kernel.note, outcome.problem))))
     if chosen.registers is None:
         return kernel
     fits = chosen.occupancy
@@ -71,31 +73,3 @@ def _with(kernel: Kernel, outcome: _Outcome | None) -> Kernel:
         limited_by=fits.limited_by.value if fits is not None and fits.limited_by is not None else None,
     )
     return replace(kernel, resources=resources)
-
-
-def _spills(kernels: Iterable[Kernel]) -> tuple[Finding, ...]:
-    """A finding for each kernel whose best configuration spills so much that it costs time."""
-    found: dict[str, Finding] = {}
-    for kernel in kernels:
-        resources = kernel.resources
-        if resources is None or resources.spills <= SPILLS_THAT_COST or not kernel.lines:
-            continue
-        place = kernel.lines[0]
-        span = line_span(place.file, place.line)
-        found[kernel.name] = Finding(
-            code="register-spill",
-            severity=CODES["register-spill"].severity,
-            file=place.file,
-            line=place.line,
-            column=span.column,
-            end_line=place.line,
-            end_column=span.end_column,
-            message=(
-                f"The kernel {kernel.name} needs more registers than a thread has: {resources.spills} of them live in "
-                f"slow memory, beside {resources.registers} in use. Fewer values alive at a time (a smaller head or "
-                "row, a split kernel) would help."
-            ),
-            rung=Rung.ASSEMBLE,
-            function=place.function,
-        )
-    return tuple(found.values())

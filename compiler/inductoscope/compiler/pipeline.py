@@ -52,11 +52,17 @@ class _Climb:
         where = placement.prepare(self._request.device, self._user_code.is_user)
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
         report = self._drive(prepared, where)
-        self._teller.rung_done(report)
-        if self._request.rung.reaches(Rung.ASSEMBLE) and where.simulated is not None:
-            report = self.known = assembling.assembled(report, where.simulated, self._teller)
-            self._teller.rung_done(report)
+        if where.simulated is not None and report.rung.reaches(Rung.LOWER):
+            report = assembling.predicted(report, where.simulated)
+        self._tell(report)
+        if where.simulated is not None and self._request.rung.reaches(Rung.ASSEMBLE):
+            report = assembling.assembled(report, where.simulated, self._teller)
+            self._tell(report)
         return report
+
+    def _tell(self, report: TargetReport) -> None:
+        self.known = report
+        self._teller.rung_done(report)
 
     def _drive(self, prepared: Prepared, where: Placement) -> TargetReport:
         """Make the calls once with every observer watching."""
