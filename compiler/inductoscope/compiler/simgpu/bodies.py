@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn import parameter as nn_parameter
 from torch.utils.weak import WeakIdKeyDictionary
 
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
@@ -26,6 +27,9 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> None:
     patches.wrap(
         torch.Tensor, "data", bodies.data_property, why="`p.data = p.data.cuda()` keeps p", checked=ONE_VERSION
     )
+    for lazy in (nn_parameter.UninitializedParameter, nn_parameter.UninitializedBuffer):
+        why = "lazy parameters of a moved module appear on the device"
+        patches.wrap(lazy, "materialize", bodies.materialize, why=why, checked=ONE_VERSION)
     for name, make in (
         ("__deepcopy__", bodies.deepcopy),
         ("__repr__", bodies.representation),
@@ -42,6 +46,7 @@ class _Bodies:
             fresh = torch.empty(0)
         self._fake_names = frozenset(fresh.__dict__)  # anything else in a tensor's __dict__ was put by somebody else
         self._replaced = WeakIdKeyDictionary()  # parameters that could not keep their identity -> what took their place
+        self._to_be_moved = WeakIdKeyDictionary()  # lazy parameters -> whether they will be on the device
 
     def _crosses(self, before: Any, after: Any) -> bool:
         """Whether the two live on different sides: one on the device, the other on the CPU."""
@@ -75,6 +80,9 @@ class _Bodies:
         else:
             body = torch.nn.Parameter(new, False) if is_parameter else new.detach()
         body.__dict__.update(self._own_attributes(tensor))
+        for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+            if getattr(tensor, name, None) is not None:
+                setattr(body, name, getattr(tensor, name))
         return body.requires_grad_(tensor.requires_grad)
 
     def data_property(self, original: Any) -> property:
@@ -96,15 +104,17 @@ class _Bodies:
                 for child in module.children():
                     child._apply(fn)
             own = [t for t in (*module._parameters.values(), *module._buffers.values()) if t is not None]
+            lazy = [t for t in own if nn_parameter.is_lazy(t) and self._moves_later(t, fn)]
+            own = [t for t in own if not any(t is other for other in lazy)]
             with torch.no_grad():
                 applied = {id(t): self._replaced.get(t) or fn(t) for t in own}
-            if not any(self._mode.owns(t) or self._mode.owns(applied[id(t)]) for t in own):
+            if not lazy and not any(self._mode.owns(t) or self._mode.owns(applied[id(t)]) for t in own):
                 return original(module, lambda t: applied[id(t)] if id(t) in applied else fn(t), recurse=False)
             for name, parameter in module._parameters.items():
-                if parameter is not None:
+                if id(parameter) in applied:
                     module._parameters[name] = self._moved(parameter, applied[id(parameter)], fn)
             for name, buffer in module._buffers.items():
-                if buffer is not None:
+                if id(buffer) in applied:
                     module._buffers[name] = applied[id(buffer)]
             return module
 
@@ -127,6 +137,24 @@ class _Bodies:
                 result.grad = fn(gradient)
         return result
 
+    def _moves_later(self, tensor: Any, fn: Callable[[Any], Any]) -> bool:
+        """Whether `fn` sends a parameter that has no shape yet to the device: it goes there when it gets one."""
+        like = torch.empty(0, dtype=tensor.data.dtype, device="cuda" if self._to_be_moved.get(tensor) else "cpu")
+        moved = fn(like)
+        self._to_be_moved[tensor] = self._mode.owns(moved)
+        if self._to_be_moved[tensor]:
+            tensor.data = tensor.data.to(moved.dtype)
+        return bool(self._to_be_moved[tensor])
+
+    def materialize(self, original: Callable[..., None]) -> Callable[..., None]:
+        def materialize(tensor: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+            moves = device is None and self._to_be_moved.get(tensor, False)
+            original(tensor, shape, device, dtype)
+            if moves:
+                tensor.data = tensor.data.cuda()
+
+        return materialize
+
     # -- copies
 
     def deepcopy(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,13 +168,13 @@ class _Bodies:
         return deepcopy
 
     def _twin(self, tensor: FakeTensor, memo: dict[Any, Any]) -> Any:
+        if isinstance(tensor, torch.nn.Parameter):  # as Parameter.__deepcopy__: no gradient, no attributes, no sharing
+            return torch.nn.Parameter(tensor.data.clone(memory_format=torch.preserve_format), tensor.requires_grad)
         with torch.no_grad():
             twin = self._copied_view(tensor, memo)
             twin.requires_grad_(tensor.requires_grad)
             if tensor.grad is not None:
                 twin.grad = copy.deepcopy(tensor.grad, memo)
-            if isinstance(tensor, torch.nn.Parameter):
-                twin._is_param = True
         memo[id(tensor)] = twin  # an attribute may lead back here
         twin.__dict__.update(copy.deepcopy(self._own_attributes(tensor), memo))
         return twin

@@ -15,6 +15,7 @@ from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_map, tree_unflatten
 
+from inductoscope.compiler.simgpu import standins
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
 from inductoscope.compiler.simgpu.patching import ONE_VERSION, Patches
 
@@ -27,7 +28,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> torch.library.Librar
     _shapes_without_a_card(patches)
     _modes_that_stay_on(mode, patches)
     _backward_in_this_thread(patches)
-    _recurrent_layers(patches)
+    _recurrent_layers(mode, patches)
     torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda"): made on the CPU, then moved
     library = torch.library.Library("aten", "IMPL")
     _stray_factories(mode, library)
@@ -70,7 +71,7 @@ def _run_on_zeros(fake_mode: Any, func: Any, flat_args: Any, spec: Any, reason: 
     with torch._C._DisableTorchDispatch(), torch.no_grad():
         args, kwargs = tree_unflatten([real(arg) for arg in flat_args], spec)
         try:
-            result = func(*args, **kwargs)
+            result = standins.runnable(func)(*args, **kwargs)
         except Exception:  # neither shape function nor CPU kernel: what torch would have said
             raise reason from None
         return tree_map(fake, result)
@@ -108,7 +109,7 @@ def _backward_in_this_thread(patches: Patches) -> None:
     patches.define(graph, "_engine_run_backward", single_threaded, why=why, checked=ONE_VERSION)
 
 
-def _recurrent_layers(patches: Patches) -> None:
+def _recurrent_layers(mode: SimulatedDeviceMode, patches: Patches) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def without_cudnn(*args: Any, **kwargs: Any) -> Any:
             enabled = torch._C._get_cudnn_enabled()
@@ -122,6 +123,16 @@ def _recurrent_layers(patches: Patches) -> None:
 
     for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
         patches.wrap(torch._VF, name, make, why="eager recurrent layers call cuDNN below the dispatcher")
+
+    def make_flatten(original: Callable[..., None]) -> Callable[..., None]:
+        def flatten(layer: Any) -> None:
+            if not any(mode.owns(weight) for weight in layer._flat_weights):
+                original(layer)
+
+        return flatten
+
+    why = "packs the weights for cuDNN, by address"
+    patches.wrap(torch.nn.RNNBase, "flatten_parameters", make_flatten, why=why, checked=ONE_VERSION)
 
 
 def _stray_factories(mode: SimulatedDeviceMode, library: torch.library.Library) -> None:
