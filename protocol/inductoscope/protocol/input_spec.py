@@ -17,53 +17,57 @@ from __future__ import annotations
 
 import ast
 import difflib
-import enum
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from inductoscope.protocol.input_tokens import InputSpecError, Token, lay_out, tokenize
+from inductoscope.protocol.input_values import (
+    DTYPES,
+    Argument,
+    CallSpec,
+    Container,
+    DictSpec,
+    Dim,
+    LiteralSpec,
+    SequenceSpec,
+    TensorSpec,
+    ValueSpec,
+    expand,
+    render,
+    render_call,
+    render_value,
+    tensor_text,
+)
+
+__all__ = [
+    "DTYPES",
+    "PREFIX",
+    "Argument",
+    "CallSpec",
+    "Comment",
+    "Container",
+    "DictSpec",
+    "Dim",
+    "InputSpecError",
+    "LiteralSpec",
+    "SequenceSpec",
+    "TensorSpec",
+    "ValueSpec",
+    "expand",
+    "find_comment",
+    "parse",
+    "render",
+    "render_call",
+    "render_value",
+    "tensor_text",
+]
 
 PREFIX = "inductoscope:"
 
 T = TypeVar("T")
 
-# Short name -> the name of the torch dtype.
-_SHORT = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "f8e4m3": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2",
-    "i8": "int8",
-    "i16": "int16",
-    "i32": "int32",
-    "i64": "int64",
-    "u8": "uint8",
-    "u16": "uint16",
-    "u32": "uint32",
-    "u64": "uint64",
-    "bool": "bool",
-    "c32": "complex32",
-    "c64": "complex64",
-    "c128": "complex128",
-}
-# torch's own second names for a dtype.
-_ALIASES = {
-    "half": "float16",
-    "float": "float32",
-    "double": "float64",
-    "short": "int16",
-    "int": "int32",
-    "long": "int64",
-    "chalf": "complex32",
-    "cfloat": "complex64",
-    "cdouble": "complex128",
-    "float8_e4m3fnuz": "float8_e4m3fnuz",
-    "float8_e5m2fnuz": "float8_e5m2fnuz",
-}
-DTYPES: dict[str, str] = {**_SHORT, **{name: name for name in _SHORT.values()}, **_ALIASES}
-_SHORT_OF = {name: short for short, name in _SHORT.items()}
 _NAMED_VALUES: dict[str, object] = {
     "True": True,
     "False": False,
@@ -71,82 +75,6 @@ _NAMED_VALUES: dict[str, object] = {
     "inf": float("inf"),
     "nan": float("nan"),
 }
-
-
-class InputSpecError(ValueError):
-    """The text of an inputs comment makes no sense.
-
-    `line` is the 0-based line of that text and `column` the 0-based code point in the line; the message is a sentence
-    without either.
-    """
-
-    def __init__(self, message: str, line: int, column: int) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-
-
-@dataclass(frozen=True)
-class Dim:
-    """One dimension; `varies` when a `*` asks for a second size."""
-
-    size: int
-    varies: bool = False
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """A tensor of random values; `dtype` is torch's own name (`float32`)."""
-
-    dtype: str
-    dims: tuple[Dim, ...]
-
-
-@dataclass(frozen=True)
-class LiteralSpec:
-    """A Python string, number, boolean or None."""
-
-    value: object
-
-
-class Container(enum.Enum):
-    """Which Python sequence a bracket makes."""
-
-    LIST = "list"
-    TUPLE = "tuple"
-
-
-@dataclass(frozen=True)
-class SequenceSpec:
-    """A list or tuple of values, tensors among them."""
-
-    container: Container
-    items: tuple[ValueSpec, ...]
-
-
-@dataclass(frozen=True)
-class DictSpec:
-    """A dictionary with literal keys."""
-
-    entries: tuple[tuple[LiteralSpec, ValueSpec], ...]
-
-
-ValueSpec: TypeAlias = "TensorSpec | LiteralSpec | SequenceSpec | DictSpec"
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One argument of a call, by position when it has no name."""
-
-    value: ValueSpec
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class CallSpec:
-    """One set of arguments: positional ones first."""
-
-    arguments: tuple[Argument, ...]
 
 
 @dataclass(frozen=True)
@@ -189,11 +117,10 @@ def find_comment(lines: Sequence[str]) -> Comment | None:
 
 def _goes_on(text: str) -> bool:
     try:
-        tokens = list(_tokens(text))
+        tokens = list(tokenize(text))
     except InputSpecError:
         return False
-    depth = sum((token.text in "([{") - (token.text in ")]}") for token in tokens if token.kind == "op")
-    return depth > 0 or (bool(tokens) and tokens[-1].text == ",")
+    return sum(token.nesting for token in tokens) > 0 or (bool(tokens) and tokens[-1].text == ",")
 
 
 def parse(text: str) -> tuple[CallSpec, ...]:
@@ -201,136 +128,12 @@ def parse(text: str) -> tuple[CallSpec, ...]:
     return _Parser(text).sets()
 
 
-def expand(sets: Sequence[CallSpec]) -> tuple[CallSpec, ...]:
-    """`sets` with one more set after each for every size marked with `*`, that size doubled.
-
-    Marked dimensions of one size vary together: they are one batch, wherever it shows up.
-    """
-    expanded: list[CallSpec] = []
-    for one in sets:
-        expanded.append(one)
-        sizes = dict.fromkeys(dim.size for argument in one.arguments for dim in _dims(argument.value) if dim.varies)
-        expanded.extend(_varied(one, size) for size in sizes)
-    return tuple(expanded)
-
-
-def tensor_text(dtype: str, sizes: Sequence[object]) -> str:
-    """A tensor as the language writes it: `f32[4, 128]`.  `dtype` may be torch's `torch.float32`."""
-    name = dtype.removeprefix("torch.")
-    return f"{_SHORT_OF.get(name, name)}[{', '.join(map(str, sizes))}]"
-
-
-def render(sets: Sequence[CallSpec]) -> str:
-    """The text that `parse` reads back as `sets`."""
-    return "; ".join(render_call(one) for one in sets)
-
-
-def render_call(one: CallSpec) -> str:
-    """The text of one argument set."""
-    return ", ".join(
-        f"{argument.name}={render_value(argument.value)}" if argument.name else render_value(argument.value)
-        for argument in one.arguments
-    )
-
-
-def render_value(value: ValueSpec) -> str:
-    """The text of one value."""
-    if isinstance(value, TensorSpec):
-        return tensor_text(value.dtype, [f"{dim.size}{'*' if dim.varies else ''}" for dim in value.dims])
-    if isinstance(value, LiteralSpec):
-        return repr(value.value)
-    if isinstance(value, DictSpec):
-        return "{" + ", ".join(f"{render_value(key)}: {render_value(item)}" for key, item in value.entries) + "}"
-    items = ", ".join(map(render_value, value.items))
-    if value.container is Container.LIST:
-        return f"[{items}]"
-    return f"({items},)" if len(value.items) == 1 else f"({items})"
-
-
-def _dims(value: ValueSpec) -> Iterator[Dim]:
-    if isinstance(value, TensorSpec):
-        yield from value.dims
-    elif isinstance(value, SequenceSpec):
-        for item in value.items:
-            yield from _dims(item)
-    elif isinstance(value, DictSpec):
-        for _, item in value.entries:
-            yield from _dims(item)
-
-
-def _varied(one: CallSpec, size: int) -> CallSpec:
-    other = 2 * size if size else 2
-
-    def vary(value: ValueSpec) -> ValueSpec:
-        if isinstance(value, TensorSpec):
-            dims = (Dim(other) if dim.varies and dim.size == size else Dim(dim.size) for dim in value.dims)
-            return replace(value, dims=tuple(dims))
-        if isinstance(value, SequenceSpec):
-            return replace(value, items=tuple(map(vary, value.items)))
-        if isinstance(value, DictSpec):
-            return DictSpec(tuple((key, vary(item)) for key, item in value.entries))
-        return value
-
-    return CallSpec(tuple(replace(argument, value=vary(argument.value)) for argument in one.arguments))
-
-
-_TOKEN = re.compile(
-    r"""
-    (?P<space>[^\S\n]+)
-  | (?P<newline>\n)
-  | (?P<string>(?:[rR]|[bB]|[uU]|[rR][bB]|[bB][rR])?(?:'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
-  | (?P<number>\.?\d(?:[\w.]|(?<=[eE])[+-](?=\d))*)
-  | (?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
-  | (?P<op>[\[\](){},;:=*+-])
-    """,
-    re.VERBOSE,
-)
-
-
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-    line: int
-    column: int
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    position = line = start = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            bad = text[position]
-            what = "this string is not closed" if bad in "'\"" else f"{bad!r} has no meaning here"
-            raise InputSpecError(what, line, position - start)
-        kind = match.lastgroup or ""
-        if kind != "space":
-            yield _Token(kind, match.group(), line, position - start)
-        position = match.end()
-        if kind == "newline":
-            line, start = line + 1, position
-
-
-def _layout(tokens: Iterator[_Token]) -> list[_Token]:
-    """`tokens` with each new line that ends a set turned into `;` and the others dropped."""
-    laid: list[_Token] = []
-    depth = 0
-    for token in tokens:
-        if token.kind == "op":
-            depth += (token.text in "([{") - (token.text in ")]}")
-        if token.kind != "newline":
-            laid.append(token)
-        elif depth <= 0 and laid and laid[-1].text not in (",", ";"):
-            laid.append(replace(token, kind="op", text=";"))
-    return laid
-
-
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._tokens = _layout(_tokens(text))
+        self._tokens = lay_out(tokenize(text))
         self._next = 0
         lines = text.split("\n")
-        self._end = _Token("end", "", len(lines) - 1, len(lines[-1]))
+        self._end = Token("end", "", len(lines) - 1, len(lines[-1]))
 
     def sets(self) -> tuple[CallSpec, ...]:
         sets: list[CallSpec] = []
@@ -460,13 +263,13 @@ class _Parser:
             raise self._error(f"{token.text!r} is no number")
         return sign * value
 
-    def _evaluate(self, token: _Token) -> object:
+    def _evaluate(self, token: Token) -> object:
         try:
             return ast.literal_eval(token.text)
         except (ValueError, SyntaxError):
             raise InputSpecError(f"{token.text} is no Python literal", token.line, token.column) from None
 
-    def _peek(self, ahead: int = 0) -> _Token:
+    def _peek(self, ahead: int = 0) -> Token:
         index = self._next + ahead
         return self._tokens[index] if index < len(self._tokens) else self._end
 
