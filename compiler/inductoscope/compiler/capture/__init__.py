@@ -6,7 +6,8 @@ It only observes.  The modules of this package each know one kind of fact; what 
 
 from __future__ import annotations
 
+from inductoscope.compiler.capture.caches import Program
 from inductoscope.compiler.capture.facts import CaptureFacts
 from inductoscope.compiler.capture.observer import Capture
 
-__all__ = ["Capture", "CaptureFacts"]
+__all__ = ["Capture", "CaptureFacts", "Program"]

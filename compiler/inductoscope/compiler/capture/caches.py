@@ -7,8 +7,10 @@ known all the same: its own check of each node says so.
 from __future__ import annotations
 
 import ast
+import enum
 from dataclasses import dataclass
 
+import torch
 from torch import fx
 
 from inductoscope.compiler.capture import nodes
@@ -18,6 +20,14 @@ from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import CacheFact
 
 AOT_CACHE = "aot_autograd"
+NEVER_SAVED = CacheFact(AOT_CACHE, "miss", ("the backward was never compiled, and the entry is saved with it",))
+
+
+class Program(enum.Enum):
+    """Whether the calls that we make are all that the user's program does with what it compiled."""
+
+    WHOLE = "whole"
+    SAMPLE = "sample"  # our own calls, made to see what compiling does; the real program may go on, for instance train
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,13 @@ def bypass(module: fx.GraphModule, user_code: UserCode) -> Bypass | None:
             fact = CacheFact(AOT_CACHE, "bypass", (" ".join(reason.split()),))
             return Bypass(fact, _place(node, what, user_code), what.lstrip("_"))
     return None
+
+
+def trains(module: fx.GraphModule) -> bool:
+    """Whether AOTAutograd makes a backward for this graph: some output wants gradients."""
+    outputs = next(node for node in reversed(module.graph.nodes) if node.op == "output").all_input_nodes
+    values = (node.meta.get("example_value") for node in outputs)
+    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in values)
 
 
 def _place(node: fx.Node, what: str, user_code: UserCode) -> Frame | None:

@@ -24,14 +24,17 @@ class _Seen:
     unrolled: loops.Unrolled | None
     leaks: tuple[dtypes.Leak, ...]
     bypass: caches.Bypass | None
+    trains: bool  # its backward would be compiled by Inductor
 
 
 class GraphLog:
     """Collects graphs in the order of compilation."""
 
-    def __init__(self, user_code: UserCode, target: Target) -> None:
+    def __init__(self, user_code: UserCode, target: Target, program: caches.Program) -> None:
         self._user_code = user_code
         self._target = target
+        self._program = program
+        self._backward = False
         self._seen: list[_Seen] = []
         self._pieces: Counter[str] = Counter()
 
@@ -43,6 +46,7 @@ class GraphLog:
                 unrolled=loops.unrolled(event.module, self._user_code),
                 leaks=tuple(dtypes.leaks(event.module, self._user_code)),
                 bypass=caches.bypass(event.module, self._user_code) if event.inductor else None,
+                trains=event.inductor and caches.trains(event.module),
             )
         )
 
@@ -50,13 +54,19 @@ class GraphLog:
         """Take in that the backend cut one more piece off a graph."""
         self._pieces[compile_id] += 1
 
+    def meet_backward(self) -> None:
+        """Take in that the program asked for gradients."""
+        self._backward = True
+
     def graphs(self) -> tuple[Graph, ...]:
         """Every graph."""
         return tuple(seen.graph for seen in self._seen)
 
     def caches(self) -> tuple[CacheFact, ...]:
         """What is known of the compile caches."""
-        return tuple(dict.fromkeys(seen.bypass.fact for seen in self._seen if seen.bypass))
+        facts = [seen.bypass.fact for seen in self._seen if seen.bypass]
+        never = [caches.NEVER_SAVED for seen in self._seen if self._never_saved(seen)]
+        return tuple(dict.fromkeys((*facts, *never)))
 
     def findings(self, seconds: Callable[[str], float]) -> tuple[Finding, ...]:
         """Each thing once; `seconds` tells how long Dynamo took for a compilation."""
@@ -74,12 +84,17 @@ class GraphLog:
             return Graph(event.compile_id, self._target.name, self._target.file, self._target.line, ops)
         return Graph(event.compile_id, place.function, place.file, place.line, ops)
 
+    def _never_saved(self, seen: _Seen) -> bool:
+        return self._program is caches.Program.WHOLE and seen.trains and not seen.bypass and not self._backward
+
     def _of(self, seen: _Seen, seconds: Callable[[str], float]) -> Iterator[Finding]:
         if seen.unrolled:
             yield _large_graph(seen.unrolled, seconds(seen.graph.id))
         yield from (_leak(leak) for leak in seen.leaks)
         if seen.bypass:
             yield _bypass(seen.bypass, self._target)
+        if self._never_saved(seen):
+            yield _not_saved(seen.graph)
         if self._pieces[seen.graph.id] > 1:
             yield _split(seen.graph, self._pieces[seen.graph.id])
 
@@ -109,6 +124,15 @@ def _bypass(bypass: caches.Bypass, target: Target) -> Finding:
         "partitions it anew; generated code may still come from the FX-graph cache."
     )
     return at_line("cache-bypass", file, line, message)
+
+
+def _not_saved(graph: Graph) -> Finding:
+    message = (
+        "This graph was compiled for training, but the program never ran its backward. The AOTAutograd cache saves an "
+        "entry once the backward is compiled, so every start of the program traces and partitions this graph anew. For "
+        "inference, call it under torch.no_grad()."
+    )
+    return at_line("cache-not-saved", graph.file, graph.line, message, function=graph.function)
 
 
 def _split(graph: Graph, pieces: int) -> Finding:

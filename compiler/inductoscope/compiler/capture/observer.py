@@ -8,6 +8,7 @@ from types import TracebackType
 
 from inductoscope.compiler.capture import phases, specialized
 from inductoscope.compiler.capture.breaks import BreakLog
+from inductoscope.compiler.capture.caches import Program
 from inductoscope.compiler.capture.errors import error_finding
 from inductoscope.compiler.capture.facts import CaptureFacts
 from inductoscope.compiler.capture.findings import Announcer
@@ -27,16 +28,23 @@ from inductoscope.protocol.report import Finding
 class Capture(contextlib.AbstractContextManager["Capture"]):
     """Collects what Dynamo does while the block runs; `on_finding` gets breaks, recompiles and errors as they happen.
 
-    Findings that depend on how the run ends stand only in `facts().findings`.
+    Findings that depend on how the run ends stand only in `facts().findings`.  `program` says whether the calls are all
+    that the user's program does; some facts hold only then.
     """
 
-    def __init__(self, user_code: UserCode, target: Target, on_finding: Callable[[Finding], None]) -> None:
+    def __init__(
+        self,
+        user_code: UserCode,
+        target: Target,
+        on_finding: Callable[[Finding], None],
+        program: Program = Program.SAMPLE,
+    ) -> None:
         self._user_code = user_code
         self._target = target
         self._announcer = Announcer(on_finding)
         self._breaks = BreakLog(user_code, target)
         self._recompiles = RecompileLog(user_code, target)
-        self._graphs = GraphLog(user_code, target)
+        self._graphs = GraphLog(user_code, target, program)
         self._skips = SkipLog(user_code, target)
         self._specializations = SpecializationLog(user_code)
         self._warnings = WarningLog(user_code)
@@ -51,6 +59,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             stack.enter_context(dynamo.recompile_limits(self._on_limit))
             stack.enter_context(dynamo.graph_breaks(self._on_break))
             stack.enter_context(dynamo.graphs(self._graphs.meet))
+            stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))
             stack.enter_context(dynamo.guard_failures(self._recompiles.fails))
             stack.enter_context(dynamo.skipped_frames(self._skips.meet))
             stack.enter_context(dynamo.tracing_warnings(self._warnings.meet))
@@ -97,7 +106,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         return (
             *failed,
             *self._recompiles.findings(),
-            *self._specializations.findings(),
+            *self._specializations.findings(failed={(one.file, one.line) for one in self._errors}),
             *self._graphs.findings(self._phases.seconds),
             *self._warnings.findings(broken=self._breaks.lines()),
             *(() if explained else self._skips.nothing_compiled()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.compat import dynamo
@@ -34,11 +35,11 @@ class SpecializationLog:
         """Each one once."""
         return tuple(self._found)
 
-    def findings(self) -> tuple[Finding, ...]:
-        """One finding for each line and source."""
+    def findings(self, failed: Container[tuple[str, int]]) -> tuple[Finding, ...]:
+        """One finding for each line and source, but none for lines in `failed`, where an error says it already."""
         values: dict[tuple[str, int, str], list[str]] = {}
         for one in self._found:
-            if one.file is not None and one.line is not None:
+            if one.file is not None and one.line is not None and (one.file, one.line) not in failed:
                 values.setdefault((one.file, one.line, one.source), []).append(one.value)
         return tuple(_finding(*where, pinned) for where, pinned in values.items())
 

@@ -47,8 +47,9 @@ SKIP = Point(_D + "convert_frame", "add_skip_reason", "frames that were not comp
 # CPython hands every warning that its filters let through to this function (3.6 to 3.14).  `warnings.showwarning` would
 # be the public place, but compiled code that enters `catch_warnings` reads that one, so that Dynamo would guard on it.
 SHOW_WARNING = Point("warnings", "_showwarnmsg", "warnings while Dynamo traces")
+RUN_BACKWARD = Point("torch.autograd", "_engine_run_backward", "whether the program asks for gradients")
 
-ALL_POINTS: tuple[Point, ...] = (LOG_BREAK, CALL_BACKEND, RECOMPILE_REASONS, SKIP, SHOW_WARNING)
+ALL_POINTS: tuple[Point, ...] = (LOG_BREAK, CALL_BACKEND, RECOMPILE_REASONS, SKIP, SHOW_WARNING, RUN_BACKWARD)
 
 _TRACE_LOGGER = "torch.__trace"  # 2.3 and later; torch builds records only while it has a handler
 _CONTEXT_KEYS = frozenset(
@@ -240,9 +241,23 @@ def tracing_warnings(callback: Callable[[WarningEvent], None]) -> contextlib.Abs
                     callback(WarningEvent(message.category, str(message.message), stack, at))
             return original(message)
 
-        return _showwarnmsg
+        # Compiled code calls this one at run time; Dynamo must not find a function of ours to compile there.
+        return torch.compiler.disable(_showwarnmsg)
 
     return replaced(SHOW_WARNING, make)
+
+
+def backward_passes(callback: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+    """Tell `callback` each time the program asks for gradients."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            callback()
+            return original(*args, **kwargs)
+
+        return torch.compiler.disable(_engine_run_backward, recursive=False)
+
+    return replaced(RUN_BACKWARD, make)
 
 
 # Where things are
@@ -385,6 +400,7 @@ class _TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._callback = callback
 
+    @torch.compiler.disable
     def emit(self, record: logging.LogRecord) -> None:
         with _harmless("a trace record"):
             if found := _read_record(record):
@@ -417,6 +433,7 @@ class _LimitHandler(logging.Handler):
         super().__init__(logging.WARNING)
         self._callback = callback
 
+    @torch.compiler.disable
     def emit(self, record: logging.LogRecord) -> None:
         with _harmless("a recompile limit"):
             if "torch._dynamo hit config." not in str(record.msg) or not isinstance(record.args, tuple):
