@@ -5,6 +5,7 @@ Knows how things get there; not which things there are.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import types
 from collections.abc import Callable, Sequence
@@ -52,7 +53,10 @@ class Placement:
         return self.choice.device
 
     def move(self, obj: Any) -> Any:
-        """Tensors and modules on the device, also inside lists, tuples and dictionaries; anything else as it is."""
+        """Tensors and modules on the device, also inside lists, tuples, dictionaries and dataclasses.
+
+        Dataclasses are changed in place, for calls may share one (a cache).  Anything else stays as it is.
+        """
         if isinstance(obj, torch.Tensor):
             return self._move_tensor(obj)
         if isinstance(obj, torch.nn.Module):
@@ -63,6 +67,9 @@ class Placement:
             return type(obj)(*map(self.move, obj))
         if type(obj) in (list, tuple):
             return type(obj)(map(self.move, obj))
+        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+            for name in (field.name for field in dataclasses.fields(obj) if hasattr(obj, field.name)):
+                object.__setattr__(obj, name, self.move(getattr(obj, name)))  # frozen ones too
         return obj
 
     def _move_tensor(self, tensor: torch.Tensor) -> torch.Tensor:

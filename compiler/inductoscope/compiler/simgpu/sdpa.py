@@ -92,6 +92,11 @@ class _Conditions:
         )
         return rows and (mask is None or sure(mask.stride(-1) == 1) or sure(mask.shape[-1] == 1))
 
+    def _same_heads(self) -> bool:
+        """Whether no heads are shared; seen on an H200: grouped heads are not for the memory-efficient kernels."""
+        heads = [t.shape[1] for t in (self._call.query, self._call.key, self._call.value)]
+        return bool(self._sure(heads[0] == heads[1]) and self._sure(heads[0] == heads[2]))
+
     def _needs_grad(self) -> bool:
         tensors = (self._call.query, self._call.key, self._call.value)
         return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
@@ -129,6 +134,7 @@ class _Conditions:
             and (5, 0) <= cc <= (12, 1)
             and self._call.query.dtype in dtypes
             and self._dense
+            and self._same_heads()
             and sure(q == k)
             and sure(q % alignment == 0)
             and sure(v % alignment == 0)
