@@ -45,8 +45,8 @@ class Script:
         self.steps.append((step, list(arguments)))
         return self
 
-    def hello(self, problem: str | None = None, protocol: int = PROTOCOL) -> Script:
-        return self._add("hello", problem, protocol)
+    def hello(self, problem: str | None = None, protocol: int = PROTOCOL, triton: str | None = None) -> Script:
+        return self._add("hello", problem, protocol, triton)
 
     def take_run(self) -> Script:
         """Wait for the request; later messages answer it."""
@@ -115,6 +115,15 @@ class Script:
     def wait_for_end_of_input(self) -> Script:
         return self._add("wait_for_end_of_input")
 
+    def interpreter(self, folder: Path) -> str:
+        """An executable in `folder` that plays this script when it is started as the user's Python."""
+        script, program = folder / "interpreter.json", folder / "python"
+        script.write_text(json.dumps(self.steps))
+        stand_in = Path(__file__).with_name("fake_interpreter.py")
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {stand_in} {script} "$@"\n')
+        program.chmod(0o755)
+        return str(program)
+
     def command(self) -> Any:
         """The worker command that plays this script."""
         text = json.dumps(self.steps)
@@ -143,8 +152,8 @@ class _Player:
         report = TargetReport(target.file, target.name, target.line, self._run.device, self._run.rung, Status.COMPILED)
         return codec.from_json(TargetReport, {**codec.to_json(report), **changes})
 
-    def _hello(self, problem: str | None, protocol: int) -> None:
-        self._send(Hello(protocol, "3.11.0", sys.executable, os.getpid(), "2.13.0", None, problem))
+    def _hello(self, problem: str | None, protocol: int, triton: str | None) -> None:
+        self._send(Hello(protocol, "3.11.0", sys.executable, os.getpid(), "2.13.0", triton, problem))
 
     def _take_run(self) -> None:
         message = from_wire(self._channel.receive())

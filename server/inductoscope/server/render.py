@@ -113,8 +113,8 @@ def _predicted(kernels: list[Kernel]) -> str:
     if not known:
         return ""
     missing = len(kernels) - len(known)
-    without = f" without {words.count(missing, 'kernel')}" if missing else ""
-    return f", predicted {words.duration(sum(known))} a forward call{without}"
+    without = f" ({missing} without a prediction)" if missing else ""
+    return f", predicted {words.duration(sum(known))} a forward pass{without}"
 
 
 def _finding(finding: Finding, view: View) -> Iterator[RenderableType]:
