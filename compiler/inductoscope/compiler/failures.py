@@ -30,6 +30,15 @@ _DISTRIBUTIONS = {
 }
 
 
+# What torch says when a program asks for a GPU that is not there: a build without CUDA, no driver, no card.
+_NO_GPU = (
+    "Torch not compiled with CUDA enabled",
+    "Found no NVIDIA driver",
+    "No CUDA GPUs are available",
+    "Attempting to deserialize object on a CUDA device",
+)
+
+
 class RunFailedError(Exception):
     """The run cannot go on; `failure` says why."""
 
@@ -69,6 +78,8 @@ def at_import(error: BaseException, file: str, is_user: IsUser) -> Failure:
     place = innermost(error, is_user) or Place(file, 1)
     if isinstance(error, SyntaxError) and error.filename is not None and error.lineno is not None:
         return _syntax(error)
+    if _wants_gpu(error):
+        return _no_gpu(f"Importing {_called(file)}", place, error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         return failed(FailureKind.IMPORT, _missing_module(error.name, file, place), place, error)
     if isinstance(error, ImportError):
@@ -87,6 +98,8 @@ def at_import(error: BaseException, file: str, is_user: IsUser) -> Failure:
 def while_running(error: BaseException, doing: str, fallback: Place, is_user: IsUser) -> Failure:
     """The user's code raised `error` at run time; `doing` says in which call (`Model.forward`)."""
     place = innermost(error, is_user) or fallback
+    if _wants_gpu(error):
+        return _no_gpu(doing, place, error)
     if isinstance(error, SystemExit):
         message = f"{doing} ends the program ({_exit(error)} at {_line(place)}), so there is nothing to look at."
     elif isinstance(error, KeyboardInterrupt):
@@ -106,6 +119,18 @@ def describe(error: BaseException) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = " ".join(lines[:3]).rstrip(".")
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _wants_gpu(error: BaseException) -> bool:
+    return any(words in str(error) for words in _NO_GPU)
+
+
+def _no_gpu(doing: str, place: Place, error: BaseException) -> Failure:
+    message = (
+        f"{doing} needs a GPU at {_line(place)}, and there is none here ({describe(error)}). "
+        "Look at the program on a simulated one: --device sim:H200."
+    )
+    return failed(FailureKind.DEVICE, message, place, error)
 
 
 def _syntax(error: SyntaxError) -> Failure:

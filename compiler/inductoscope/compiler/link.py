@@ -39,11 +39,13 @@ class Link:
         return os.getpid() != self._owner
 
     def send(self, message: messages.Message) -> None:
-        """Send one message; exits when the server is gone."""
+        """Send one message; exits when the server is gone.  Raises `FrameError` when the message is too large."""
         if self.severed:
             return
         try:
             self._channel.send(messages.to_wire(message))
+        except frames.FrameError:
+            raise
         except OSError:
             self._leave()
 

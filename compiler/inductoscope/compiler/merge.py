@@ -34,6 +34,7 @@ class Facts:
     syncs: tuple[DeviceSync, ...] = ()
     device_findings: tuple[Finding, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
+    compiling_is_off: bool = False
 
 
 def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetReport:
@@ -90,6 +91,8 @@ def _status(facts: Facts, findings: Sequence[Finding]) -> tuple[Status, str | No
 
 
 def _why_eager(facts: Facts) -> str:
+    if facts.compiling_is_off:
+        return "Nothing was compiled: TORCH_COMPILE_DISABLE or torch._dynamo.config.disable turns torch.compile off."
     if not facts.inputs:
         return "Nothing was compiled, because nothing was called: exercise() does not call what it is given."
     if facts.capture.breaks:
@@ -98,4 +101,4 @@ def _why_eager(facts: Facts) -> str:
     if facts.capture.skipped:
         first_skip = facts.capture.skipped[0]
         return f"Nothing was compiled: Dynamo skipped {first_skip.function}: {first_skip.reason}."
-    return "Nothing was compiled: the calls ran no tensor operation that Dynamo could capture."
+    return "Nothing was compiled: Dynamo captured no tensor operation in these calls."

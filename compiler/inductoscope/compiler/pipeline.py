@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from inductoscope.compiler import assembling, device_findings, loader, measuring, merge, placement, resolve
 from inductoscope.compiler.capture import Capture
+from inductoscope.compiler.compat.settings import compiling_is_off
 from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
 from inductoscope.compiler.lower import Depth, Lowering
@@ -90,6 +91,7 @@ class _Climb:
             syncs=syncs,
             device_findings=device_findings.of_syncs(syncs),
             phases=tuple(self._teller.phases),
+            compiling_is_off=compiling_is_off(),
         )
         reached = Rung.LOWER if self._request.rung.reaches(Rung.LOWER) else Rung.CAPTURE
         return merge.report(self._request.target, self._request.device, reached, facts)

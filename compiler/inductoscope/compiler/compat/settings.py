@@ -8,6 +8,11 @@ from typing import Any
 from torch._dynamo import config
 
 
+def compiling_is_off() -> bool:
+    """Whether the environment or the program has turned `torch.compile` off."""
+    return bool(config.disable)
+
+
 def set_dynamo_config(values: Mapping[str, Any]) -> None:
     """Set each named value.  Raises `AttributeError` with the name of one that does not exist."""
     for name, value in values.items():

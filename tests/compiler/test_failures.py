@@ -1,0 +1,73 @@
+import sys
+
+import pytest
+
+from inductoscope.compiler import failures
+from inductoscope.protocol.messages import Failure, FailureKind
+from inductoscope.protocol.report import Place
+
+HERE = Place(__file__, 1)
+
+
+def is_user(file: str) -> bool:
+    return file == __file__
+
+
+def _while_running(error: BaseException) -> Failure:
+    try:
+        raise error
+    except BaseException as caught:
+        return failures.while_running(caught, "Model.forward", HERE, is_user)
+
+
+LINE = _while_running.__code__.co_firstlineno + 2
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (ValueError("wrong\n\nwhile executing ..."), FailureKind.RUN, "ValueError: wrong."),
+        (ValueError(), FailureKind.RUN, ": ValueError."),
+        (SystemExit(), FailureKind.RUN, "sys.exit()"),
+        (SystemExit("bye"), FailureKind.RUN, "sys.exit('bye')"),
+        (KeyboardInterrupt(), FailureKind.RUN, "interrupted"),
+        (MemoryError(), FailureKind.RUN, "smaller example inputs"),
+        (RuntimeError("[enforce fail] not enough memory: you tried to allocate 8 GB"), FailureKind.RUN, "smaller"),
+        (RecursionError("maximum depth"), FailureKind.RUN, "without an end"),
+        (AssertionError("Torch not compiled with CUDA enabled"), FailureKind.DEVICE, "--device sim:H200"),
+        (RuntimeError("Found no NVIDIA driver on your system."), FailureKind.DEVICE, "--device sim:H200"),
+    ],
+)
+def test_what_a_program_raises_becomes_a_sentence_at_its_line(
+    error: BaseException, kind: FailureKind, words: str
+) -> None:
+    failure = _while_running(error)
+    assert failure.kind is kind
+    assert words in failure.message
+    assert f"line {LINE} of test_failures.py" in failure.message
+    assert "Traceback" not in failure.message
+    assert "Traceback" in failure.details
+    assert failure.place is not None
+    assert (failure.place.line, failure.place.column) == (LINE, 8)
+
+
+def test_without_a_user_line_the_fallback_is_the_place() -> None:
+    failure = failures.while_running(ValueError("x"), "Model.forward", HERE, is_user)
+    assert failure.place is not None
+    assert failure.place.line == 1
+
+
+def test_a_package_that_lacks_a_part_is_not_told_to_be_installed() -> None:
+    error = ModuleNotFoundError("No module named 'json.nothing'", name="json.nothing")
+    failure = failures.at_import(error, __file__, is_user)
+    assert "has no such part" in failure.message
+    assert "pip install" not in failure.message
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("cv2", "opencv-python"), ("nowhere_to_be_found", "nowhere_to_be_found")]
+)
+def test_a_missing_package_is_named_as_it_is_installed(name: str, package: str) -> None:
+    error = ModuleNotFoundError(f"No module named {name!r}", name=name)
+    message = failures.at_import(error, __file__, is_user).message
+    assert f"{sys.executable} -m pip install {package}" in message

@@ -1,0 +1,120 @@
+from dataclasses import replace
+
+import pytest
+
+from inductoscope.compiler import device_findings, merge, resource_findings
+from inductoscope.compiler.capture import CaptureFacts
+from inductoscope.compiler.lower import LowerFacts
+from inductoscope.compiler.merge import Facts
+from inductoscope.protocol.messages import Target, TargetKind
+from inductoscope.protocol.report import (
+    DeviceSync,
+    Finding,
+    Graph,
+    GraphBreak,
+    InputSet,
+    Kernel,
+    KernelLanguage,
+    Outcome,
+    Phase,
+    Place,
+    Predicted,
+    RecompileLimit,
+    Resources,
+    Rung,
+    Severity,
+    SkippedFrame,
+    Status,
+)
+
+TARGET = Target("/p/model.py", "f", 3, TargetKind.FUNCTION, "f")
+GRAPH = Graph("0/0", "f", "/p/model.py", 3, 2)
+BREAK = GraphBreak("/p/model.py", 5, 5, 0, 1, "GB0059", "a print", "", (), None, (), Outcome.SPLIT)
+CALLED = (InputSet("get_inputs", ("f32[2]",)),)
+
+
+def found(code: str = "compile-error", line: int = 5, message: str = "fails") -> Finding:
+    return Finding(code, Severity.ERROR, "/p/model.py", line, 0, line, 1, message, Rung.CAPTURE)
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "words"),
+    [
+        (Facts(CaptureFacts(graphs=(GRAPH,)), inputs=CALLED), Status.COMPILED, None),
+        (Facts(CaptureFacts(graphs=(GRAPH,), breaks=(BREAK,)), inputs=CALLED), Status.PARTIAL, None),
+        (
+            Facts(CaptureFacts(graphs=(GRAPH,), recompile_limit=RecompileLimit(8, "f", "", 1)), inputs=CALLED),
+            Status.PARTIAL,
+            None,
+        ),
+        (Facts(CaptureFacts(graphs=(GRAPH,), findings=(found(),)), inputs=CALLED), Status.FAILED, "fails"),
+        (Facts(CaptureFacts(graphs=(GRAPH,)), LowerFacts(problems=("no room",))), Status.FAILED, "no room"),
+        (Facts(), Status.EAGER, "nothing was called"),
+        (Facts(CaptureFacts(breaks=(BREAK,)), inputs=CALLED), Status.EAGER, "a print (line 5)"),
+        (
+            Facts(CaptureFacts(skipped=(SkippedFrame("f", "/p/model.py", 3, "a generator"),)), inputs=CALLED),
+            Status.EAGER,
+            "Dynamo skipped f: a generator",
+        ),
+        (Facts(inputs=CALLED, compiling_is_off=True), Status.EAGER, "TORCH_COMPILE_DISABLE"),
+        (Facts(inputs=CALLED), Status.EAGER, "no tensor operation"),
+    ],
+)
+def test_the_status_follows_from_the_facts(facts: Facts, status: Status, words: str | None) -> None:
+    report = merge.report(TARGET, "cpu", Rung.LOWER, facts)
+    assert report.status is status
+    assert words in report.message if words else report.message is None
+
+
+def test_one_error_seen_by_two_observers_is_one_finding() -> None:
+    seen = (found(message="Dynamo: no kernel"), found(message="Inductor: no kernel"), found(line=9))
+    assert [finding.message for finding in merge.distinct(seen)] == ["Dynamo: no kernel", "fails"]
+
+
+def test_other_findings_of_one_line_stay_apart_and_stand_in_order_of_line() -> None:
+    seen = (
+        found("recompile", 7, "size"),
+        found("recompile", 7, "dtype"),
+        found("graph-break", 2),
+        found("recompile", 7, "size"),
+    )
+    assert [finding.line for finding in merge.distinct(seen)] == [2, 7, 7]
+
+
+def test_looks_at_device_values_are_findings_with_value_and_count() -> None:
+    waits, guess = device_findings.of_syncs(
+        (
+            DeviceSync("/p/model.py", 4, "item", "0.73", False, 3),
+            DeviceSync("/p/model.py", 6, "bool", "False", True, 1, "it would take 3e12 operations"),
+        )
+    )
+    assert (waits.code, waits.line, waits.count) == ("device-sync", 4, 3)
+    assert "item" in waits.message
+    assert "0.73" in waits.message
+    assert "3 times" in waits.message
+    assert (guess.code, guess.line) == ("guessed-value", 6)
+    assert "3e12 operations" in guess.message
+    assert "assumes False" in guess.message
+
+
+KERNEL = Kernel(
+    "triton_0", KernelLanguage.TRITON, Phase.FORWARD, "0/0", "tl.load(x)", (Place("/p/model.py", 8, "f"),),
+    resources=Resources(32, 0, 0, 1.0), predicted=Predicted(100.0, "memory", "model"),
+)  # fmt: skip
+
+
+def _codes(kernel: Kernel) -> list[tuple[str, int]]:
+    return [(finding.code, finding.line) for finding in resource_findings.of_kernels([kernel, kernel])]
+
+
+def test_only_spills_that_cost_time_are_told_and_once_a_kernel() -> None:
+    assert _codes(replace(KERNEL, resources=Resources(255, 8, 0, 1.0))) == []
+    assert _codes(replace(KERNEL, resources=Resources(255, 64, 0, 1.0))) == [("register-spill", 8)]
+
+
+def test_low_occupancy_is_told_of_long_kernels_without_matrix_tiles() -> None:
+    few = replace(KERNEL, resources=Resources(255, 0, 0, 0.125, "registers"))
+    assert _codes(few) == [("low-occupancy", 8)]
+    assert _codes(replace(few, predicted=Predicted(5.0, "floor", "model"))) == []
+    assert _codes(replace(few, source="tl.dot(a, b)")) == []
+    assert _codes(replace(few, lines=())) == []
