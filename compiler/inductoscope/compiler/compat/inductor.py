@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ DEFERRED_SLICE = Point(_I + "utils", "DeferredLineBase.__getitem__", "copies of 
 
 ASYNC_COMPILE = _I + "async_compile"
 LOAD_CPP_WRAPPER = Point(_I + "codecache", "CppPythonBindingsCodeCache.load_pybinding", "cpp_wrapper starts g++ here")
+VECTOR_PROBE = Point(_I + "cpu_vec_isa", "VecISA.check_build", "builds small libraries to try the C++ compiler")
+COMPILER_SEARCH = Point(_I + "cpp_builder", "get_cpp_compiler", "runs candidates to see which compiler is there")
 SELECT_ALGORITHM = Point(_I + "select_algorithm", "AlgorithmSelectorCache.__call__", "times candidates on the device")
 CUDAGRAPHIFY = Point(_I + "compile_fx", "cudagraphify", "would load the CUDA graph runtime")
 CUDAGRAPH_BACKWARD = Point(_I + "output_code", "maybe_handle_backward_generation", "asks the CUDA graph runtime")
@@ -263,6 +266,16 @@ def leaves(scheduler_node: Any) -> list[Any]:
     return list(scheduler_node.get_nodes())
 
 
+def cpp_compiler() -> str:
+    """The C++ compiler that Inductor would use, by name; where none is installed, the one it would look for last.
+
+    Inductor writes slightly different text for gcc and for others (`#pragma GCC ivdep`).
+    """
+    configured = inductor_config().cpp.cxx
+    names = [configured] if isinstance(configured, str) else [name for name in configured if name]
+    return next((name for name in names if shutil.which(name)), names[-1] if names else "g++")
+
+
 def only_falls_back(op: torch._ops.OpOverload) -> bool:
     """Whether Inductor has nothing but a library call for an operator, on any device.
 
@@ -272,8 +285,16 @@ def only_falls_back(op: torch._ops.OpOverload) -> bool:
     return lowering is None or inspect.unwrap(lowering).__qualname__.startswith("fallback_handler.")
 
 
+def without_guards(graph: Any) -> contextlib.AbstractContextManager[None]:
+    """For what only reads facts: looking at a symbolic size would pin it, unless guards are suppressed."""
+    return graph.sizevars.shape_env.suppress_guards()
+
+
 def flops_of(node: torch.fx.Node) -> int | None:
-    """Floating-point operations of a graph node by torch's flop counter, or None where it cannot count them."""
+    """Floating-point operations of a graph node by torch's flop counter, or None where it cannot count them.
+
+    Symbolic sizes count as they are in this run.  To be called inside `without_guards`.
+    """
     try:
         counted = importlib.import_module("torch._inductor.fx_utils").count_flops_fx(node)
         return None if counted is None else int(counted)

@@ -44,7 +44,7 @@ class KernelBuilder:
             source=source,
             lines=lines,
             library_lines=distinct(map(self.places.library, nodes)),
-            line_map=self._line_map(call.name, source, lines) if source and not call.extern else (),
+            line_map=self._line_map(call, source, lines) if source and not call.extern else (),
             bytes_read=moved.read,
             bytes_written=moved.written,
             flops=flops(call, nodes),
@@ -53,8 +53,8 @@ class KernelBuilder:
             note=next((self.choices.by_node[node] for node in nodes if node in self.choices.by_node), None),
         )
 
-    def _line_map(self, name: str, source: str, lines: tuple[Place, ...]) -> tuple[LineMapping, ...]:
-        nodes = nodes_by_line(self.noted, name, source)
+    def _line_map(self, call: Call, source: str, lines: tuple[Place, ...]) -> tuple[LineMapping, ...]:
+        nodes = nodes_by_line(self.noted, call, source)
         found = {at: place for at, node in nodes.items() if (place := self.places.of(node))}
         if len(lines) == 1:  # the whole kernel is one line of the model, so is what no operation claims
             found = {**dict.fromkeys(computing_lines(source), lines[0]), **found}

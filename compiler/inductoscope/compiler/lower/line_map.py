@@ -10,7 +10,7 @@ import re
 
 from torch.fx import Node
 
-from inductoscope.compiler.lower.recording import Compilation, KernelText
+from inductoscope.compiler.lower.recording import Call, Compilation, KernelText
 
 # A line that computes, reads or writes something of the model, as opposed to index arithmetic and ceremony.
 COMPUTING = re.compile(
@@ -18,26 +18,31 @@ COMPUTING = re.compile(
     r"|\btl\.(?:store|atomic_\w+)\(|\.store\(|\batomic_add\w*\("
     r"|\b(?:in_)?out_ptr\d+\[.*\]\s*[-+*/|&]?=(?!=)"
 )
+# Shared index arithmetic (`x1 = xindex // 16`) is written for whoever needs it first and belongs to all.
+_INDEX = re.compile(r"^\s*[xyzr]\w* = ")
 _DECLARED = re.compile(r"\b(_?tmp\w*)\s*=")
 
 
-def source_of(noted: Compilation, name: str) -> str | None:
-    """A kernel's text as it would be compiled, without blank lines at the start."""
-    text = noted.loaded.get(name)
-    if text is None and name in noted.texts:
-        text = noted.texts[name].text
+def source_of(noted: Compilation, call: Call) -> str | None:
+    """A kernel's text as it would be compiled, without blank lines at the start; None for a library's."""
+    text = noted.loaded.get(call.name) or (call.text.text if call.text else None)
     return text.lstrip("\n") if text else None
 
 
-def nodes_by_line(noted: Compilation, name: str, source: str) -> dict[int, Node]:
+def nodes_by_line(noted: Compilation, call: Call, source: str) -> dict[int, Node]:
     """Graph nodes by 1-based line of `source`."""
-    written = noted.texts.get(name)
+    written = call.text
     if written is None:
         return {}
     marks = written.nodes or _from_fragments(noted, written)
     blank = len(written.text) - len(written.text.lstrip("\n"))
     height = source.count("\n") + 1
-    found = {at - blank + 1: node for at, node in sorted(marks.items()) if 0 < at - blank + 1 <= height}
+    lines = source.splitlines()
+    found = {
+        at - blank + 1: node
+        for at, node in sorted(marks.items())
+        if 0 < at - blank + 1 <= height and not _INDEX.match(lines[at - blank])
+    }
     return _with_declarations(found, source)
 
 

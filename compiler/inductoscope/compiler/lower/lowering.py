@@ -164,9 +164,9 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
     def _keep(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
         """Turn what was noted into report types while Inductor still holds the scheduler."""
         phase = Phase.BACKWARD if noted.graph.is_backward else Phase.FORWARD
-        sources = [source_of(noted, call.name) for call in noted.calls]
+        sources = [source_of(noted, call) for call in noted.calls]
         first = len(graph.groups) + sum(len(other.groups) for other in self._graphs if other.id == graph.id)
-        with self._clock.phase("reading facts"):
+        with self._clock.phase("reading facts"), compat.without_guards(noted.graph):
             graph.groups += build_groups(noted, graph.id, first, self._places, sources)
             kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
             graph.kernels += kernels

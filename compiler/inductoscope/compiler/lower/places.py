@@ -14,6 +14,7 @@ import torch
 
 from inductoscope.protocol.report import Place
 
+_FARTHEST = 8  # users of users of a node; far enough for rewritten patterns, near enough to be the same thought
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.*))?$', re.MULTILINE)
 
 
@@ -72,15 +73,17 @@ def stack_of(node: torch.fx.Node | None) -> str | None:
 def on_whose_behalf(node: torch.fx.Node) -> torch.fx.Node:
     """The operator that work without a line of its own is done for, or the node itself.
 
-    Writing a result back into an input is a copy that AOTAutograd adds: it belongs to what made the result.  An input
-    is copied only because the operator that reads it wants another layout.
+    Passes put in nodes that no line of the program asked for.  Writing a result back into an input belongs to what made
+    the result; anything else (a constant, an input in another layout, a rewritten softmax) to what first uses it.
     """
-    if node.meta.get("stack_trace") is not None:
-        return node
-    if node.target is torch.ops.aten.copy_.default and isinstance(node.args[1], torch.fx.Node):
-        return node.args[1]
-    if node.op == "placeholder":
-        return next((user for user in node.users if user.meta.get("stack_trace") is not None), node)
+    steps = 0
+    while node.meta.get("stack_trace") is None and steps < _FARTHEST:
+        if node.target is torch.ops.aten.copy_.default and isinstance(node.args[1], torch.fx.Node):
+            return node.args[1]
+        user = next(iter(node.users), None)
+        if user is None:
+            break
+        node, steps = user, steps + 1
     return node
 
 

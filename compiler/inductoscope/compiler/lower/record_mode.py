@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -65,16 +64,7 @@ class Choices:
 
 def settings(user: Mapping[str, Any]) -> dict[str, Any]:
     """The user's own `mode` and `options`, with what record mode needs put over them."""
-    config = compat.inductor_config()
-    return {**user, **compat.known_settings(config, {**_INDUCTOR, **_vector_probe(config)})}
-
-
-def _vector_probe(config: ModuleType) -> dict[str, Any]:
-    """Inductor asks the CPU for its vector instructions, then builds and loads a small library to see whether the C++
-    compiler knows them too.  That build takes seconds and would start g++, so the CPU's answer is taken as it is: right
-    wherever compiling for this CPU works at all.  A user's own TORCHINDUCTOR_VEC_ISA_OK holds.
-    """
-    return {"cpp.vec_isa_ok": True} if config.cpp.vec_isa_ok is None else {}
+    return {**user, **compat.known_settings(compat.inductor_config(), _INDUCTOR)}
 
 
 @contextlib.contextmanager
@@ -85,6 +75,11 @@ def record_mode(choices: Choices) -> Iterator[None]:
         enter = stack.enter_context
         enter(functorch.patch(compat.known_settings(functorch, _FUNCTORCH)))
         enter(compat.async_compile_replaced(_recorder_of))
+        # Inductor asks the CPU for its vector instructions, then builds and loads a library for each to see whether the
+        # C++ compiler knows them too.  That takes seconds and starts g++, so the CPU's answer is taken as it is: right
+        # wherever compiling for this CPU works at all.  A user's own TORCHINDUCTOR_VEC_ISA_OK holds.
+        enter(compat.replaced(compat.VECTOR_PROBE, lambda _: lambda *_args, **_kwargs: True))
+        enter(compat.replaced(compat.COMPILER_SEARCH, lambda _: compat.cpp_compiler))
         enter(compat.replaced(compat.LOAD_CPP_WRAPPER, lambda _: lambda *_args, **_kwargs: RecordedKernel("")))
         enter(compat.replaced(compat.SELECT_ALGORITHM, lambda original: _selecting(original, choices)))
         yield

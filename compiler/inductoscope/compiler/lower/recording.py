@@ -20,13 +20,24 @@ from inductoscope.compiler.lower.record_mode import RecordedKernel
 
 
 @dataclass(frozen=True)
+class KernelText:
+    """A kernel's text as its code generator wrote it, with graph nodes by 0-based line."""
+
+    text: str
+    nodes: dict[int, torch.fx.Node]
+
+
+@dataclass(frozen=True)
 class Call:
-    """One kernel call in the wrapper: the scheduler nodes behind it, and the graph that they are part of."""
+    """One kernel call in the wrapper and the scheduler nodes behind it.
+
+    Two calls may share a kernel whose text came out the same for different lines of the model: `text` is this call's.
+    """
 
     name: str
     nodes: tuple[Any, ...]
     extern: bool
-    graph: Any
+    text: KernelText | None = None
 
 
 @dataclass(frozen=True)
@@ -47,14 +58,6 @@ class Partition:
     node: torch.fx.Node | None = None
 
 
-@dataclass(frozen=True)
-class KernelText:
-    """A kernel's text as its code generator wrote it, with graph nodes by 0-based line."""
-
-    text: str
-    nodes: dict[int, torch.fx.Node]
-
-
 @dataclass
 class Compilation:
     """Everything noted about one graph: forward, backward or inference."""
@@ -63,7 +66,6 @@ class Compilation:
     calls: list[Call] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     creators: dict[str, torch.fx.Node] = field(default_factory=dict)
-    texts: dict[str, KernelText] = field(default_factory=dict)
     fragments: list[tuple[str, dict[int, torch.fx.Node]]] = field(default_factory=list)
     loaded: dict[str, str] = field(default_factory=dict)
     wrapper: str = ""
@@ -83,7 +85,7 @@ class Recording:
         self._provenance = Provenance()
         self._compilations: dict[int, Compilation] = {}
         self._extern_names: dict[int, str] = {}
-        self._defined: str | None = None
+        self._defined: tuple[str, KernelText] | None = None
         self._leaves: dict[str, frozenset[str]] = {}
         self.failed_node: torch.fx.Node | None = None
 
@@ -186,17 +188,18 @@ class Recording:
             kernel = compat.leaves(node)[0].node
             name = self._extern_names.get(id(kernel)) or getattr(kernel, "python_kernel_name", None)
             if name:  # the parts of a multiple output, scalars and assertions have none, and run nothing
-                self._now().calls.append(Call(name, tuple(compat.leaves(node)), True, compat.current_graph()))
+                self._now().calls.append(Call(name, tuple(compat.leaves(node)), extern=True))
             return result
 
         return codegen_extern_call
 
     def _generated_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def codegen_comment(backend: Any, nodes: Any, kernel_name: str | None = None) -> Any:
-            name = kernel_name or self._defined  # some kernels are announced without their name, right after defining
+            defined, text = self._defined or (None, None)
+            name = kernel_name or defined  # some kernels are announced without their name, right after defining
             if name is not None:
                 single = [leaf for node in nodes if hasattr(node, "get_nodes") for leaf in compat.leaves(node)]
-                call = Call(name, tuple(dict.fromkeys(single)), False, compat.current_graph())
+                call = Call(name, tuple(dict.fromkeys(single)), False, text if name == defined else None)
                 calls = self._now().calls
                 if not calls or calls[-1] != call:  # a subclass may pass the call on to its base
                     calls.append(call)
@@ -207,8 +210,7 @@ class Recording:
     def _define_kernel(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def define_kernel(backend: Any, text: str, *args: Any, **kwargs: Any) -> Any:
             name = original(backend, text, *args, **kwargs)
-            self._defined = name
-            self._now().texts.setdefault(name, KernelText(text, self._provenance.lines(text)))
+            self._defined = name, KernelText(text, self._provenance.lines(text))
             return name
 
         return define_kernel
