@@ -43,7 +43,7 @@ class _Runner(Interpreter):
             return super().run_node(node)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        meaning = _PLAIN.get(target.name()) if isinstance(target, torch._ops.HigherOrderOperator) else None
+        meaning = plain_meaning(target)
         if meaning is None:
             return super().call_function(target, args, kwargs)
         bodies = tuple(self._body(arg) for arg in args)
@@ -51,6 +51,11 @@ class _Runner(Interpreter):
 
     def _body(self, arg: Any) -> Any:
         return EagerGraph(arg, self._at_node) if isinstance(arg, GraphModule) else arg
+
+
+def plain_meaning(target: Any) -> Callable[..., Any] | None:
+    """What a higher-order operator does outside the compiler, if that is just calling its bodies."""
+    return _PLAIN.get(target.name()) if isinstance(target, torch._ops.HigherOrderOperator) else None
 
 
 def _copied(module: GraphModule) -> GraphModule:

@@ -24,6 +24,7 @@ from torch.utils.flop_counter import flop_registry
 
 from inductoscope.compiler.simgpu import standins
 from inductoscope.compiler.simgpu.errors import UnknownValueError
+from inductoscope.compiler.simgpu.graphs import plain_meaning
 from inductoscope.compiler.simgpu.records import Journal, Topic
 from inductoscope.compiler.simgpu.rng import is_random, seeded
 from inductoscope.compiler.simgpu.tape import Entry, Operands, Ref, Tape, key_of
@@ -236,6 +237,10 @@ class SimulatedDeviceMode(TorchDispatchMode):
         return True, False
 
     def _higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        meaning = plain_meaning(func)
+        if meaning is not None:
+            with self:
+                return meaning(*args, **kwargs)
         keys = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.CompositeImplicitAutograd)
         body = next((func.py_kernels[key] for key in keys if key in func.py_kernels), None)
         if body is not None:

@@ -133,6 +133,36 @@ def _gru_cell(given: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     return new + update * (hx - new), torch.cat([reset, update, new, hx, hn], 1)
 
 
+def _lstm_cell_backward(given: dict[str, Any]) -> tuple[torch.Tensor | None, ...]:
+    i, f, g, o = given["workspace"].chunk(4, 1)
+    tanh_cell = given["cy"].tanh()
+    of_output, of_cell = given.get("grad_hy"), given.get("grad_cy")
+    of_output = torch.zeros_like(given["cy"]) if of_output is None else of_output
+    of_cell = of_output * o * (1 - tanh_cell**2) + (0 if of_cell is None else of_cell)
+    gates = torch.cat(
+        [
+            of_cell * g * i * (1 - i),
+            of_cell * given["cx"] * f * (1 - f),
+            of_cell * i * (1 - g**2),
+            of_output * tanh_cell * o * (1 - o),
+        ],
+        1,
+    )
+    return gates, of_cell * f, gates.sum(0) if given["has_bias"] else None
+
+
+def _gru_cell_backward(given: dict[str, Any]) -> tuple[torch.Tensor | None, ...]:
+    reset, update, new, hx, hn = given["workspace"].chunk(5, 1)
+    upstream = given["grad_hy"]
+    of_update = upstream * (hx - new) * update * (1 - update)
+    of_new = upstream * (1 - update) * (1 - new**2)
+    of_reset = of_new * hn * reset * (1 - reset)
+    x = torch.cat([of_reset, of_update, of_new], 1)
+    h = torch.cat([of_reset, of_update, of_new * reset], 1)
+    biases = (x.sum(0), h.sum(0)) if given["has_bias"] else (None, None)
+    return x, h, upstream * update, *biases
+
+
 def _gates(given: dict[str, Any]) -> torch.Tensor:
     gates: torch.Tensor = given["input_gates"] + given["hidden_gates"]
     if given.get("input_bias") is not None:
@@ -144,5 +174,7 @@ _STAND_INS: dict[str, Callable[[dict[str, Any]], Any]] = {
     **{f"aten::{name}": _attention for name in _ATTENTION},
     **{f"aten::{name}_backward": _attention_backward for name in _ATTENTION},
     "aten::_thnn_fused_lstm_cell": _lstm_cell,
+    "aten::_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "aten::_thnn_fused_gru_cell": _gru_cell,
+    "aten::_thnn_fused_gru_cell_backward": _gru_cell_backward,
 }

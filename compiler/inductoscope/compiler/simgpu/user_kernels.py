@@ -6,6 +6,7 @@ wins is measured on a card.  Launches from inside a compiled graph come here too
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -98,8 +99,18 @@ def _launch(mode: SimulatedDeviceMode, launch: _Launch) -> None:
 def _interpret(function: Any, grid: tuple[int, ...], arguments: dict[str, Any]) -> None:
     from triton.runtime.interpreter import InterpretedFunction
 
-    with torch._C._EnableTorchFunction():  # the interpreter wraps tensors in classes of its own
-        InterpretedFunction(function)[grid](**arguments)
+    def call_helper(helper: Any, *args: Any, **kwargs: Any) -> Any:
+        return InterpretedFunction(helper.fn)(*args, **kwargs)
+
+    # A kernel calls other compiled functions, its own helpers and those of Triton's library: interpret them too.
+    refuses_to_be_called = jit.JITFunction.__call__
+    jit.JITFunction.__call__ = call_helper
+    try:
+        # The interpreter wraps tensors in classes of its own; older versions have no switch and need none.
+        with getattr(torch._C, "_EnableTorchFunction", contextlib.nullcontext)():
+            InterpretedFunction(function)[grid](**arguments)
+    finally:
+        jit.JITFunction.__call__ = refuses_to_be_called
 
 
 def _source(function: Any) -> str | None:
