@@ -219,7 +219,7 @@ def test_kernel_source_with_model_lines_in_the_margin_and_settings_left_out() ->
 
           k
           triton, graph 0/0; line 14; reads 2 KiB, writes 10 B; predicted 1.50 µs (1.00 µs to 2.00 µs),
-          memory-bound, roofline model
+          memory-bound (model: roofline)
           The card chooses.
                | ... 5 lines of imports and settings (--show all)
                | @triton.jit

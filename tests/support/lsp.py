@@ -20,7 +20,7 @@ from lsprotocol import types
 from lsprotocol.converters import get_converter
 from pytest_lsp import LanguageClient, LspSpecificationWarning, make_test_lsp_client
 
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 SERVER = [sys.executable, "-m", "inductoscope", "serve", "--log-level", "warning"]
 CAPABILITIES = Path(__file__).parent / "capabilities"
 

@@ -16,7 +16,6 @@ from inductoscope.protocol.report import (
     Kernel,
     KernelLanguage,
     Outcome,
-    Phase,
     Recompile,
     Rung,
     Severity,
@@ -25,7 +24,7 @@ from inductoscope.protocol.report import (
 )
 from inductoscope.server import render_benchmark, render_kernels, words
 from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
-from inductoscope.server.render_kernels import is_first_version
+from inductoscope.server.tally import first_graphs, first_kernels
 from inductoscope.server.view import Part, View
 
 _INPUT_SETS = 8
@@ -96,8 +95,7 @@ def totals(report: TargetReport) -> str:
 
     Counts the forward pass of the first version of each function; recompiles are counted apart.
     """
-    graphs = [graph for graph in report.graphs if graph.phase is Phase.FORWARD and is_first_version(graph.id)]
-    kernels = [kernel for kernel in report.kernels if kernel.phase is Phase.FORWARD and is_first_version(kernel.graph)]
+    graphs, kernels = first_graphs(report), first_kernels(report)
     library = sum(kernel.language is KernelLanguage.EXTERN for kernel in kernels)
     ops = words.count(sum(graph.ops for graph in graphs), "op")
     became = ""

@@ -16,6 +16,7 @@ from rich.text import Text
 from inductoscope.protocol.report import FusionGroup, Graph, Kernel, Phase, TargetReport
 from inductoscope.server import words
 from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
+from inductoscope.server.tally import is_first_version
 from inductoscope.server.view import Part, View
 
 SOURCE_LINES = 60
@@ -24,11 +25,6 @@ SOURCE_LINES = 60
 _TRITON_BODY = re.compile(r"^@triton\.jit", re.MULTILINE)
 
 Row = tuple[FusionGroup, "Kernel | None"]
-
-
-def is_first_version(compile_id: str) -> bool:
-    """Whether a compile id (`0/0`, `2/1_1`) is of the first version of its function."""
-    return compile_id.partition("/")[2].partition("_")[0] in ("0", "")
 
 
 def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:

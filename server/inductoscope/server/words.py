@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from inductoscope.protocol import devices
-from inductoscope.protocol.report import Benchmark, Phase, Predicted, Resources, Status, TargetReport, Timing
+from inductoscope.protocol.report import Benchmark, Predicted, Resources, Status, TargetReport, Timing
+from inductoscope.server import tally
+
+_BOUNDS = {
+    "memory": "memory-bound",
+    "compute": "compute-bound",
+    "floor": "bound by the time that any launch takes",
+}
 
 
 def device(text: str) -> str:
@@ -60,7 +67,8 @@ def predicted(value: Predicted) -> str:
     between = ""
     if value.low_us is not None and value.high_us is not None:
         between = f" ({duration(value.low_us)} to {duration(value.high_us)})"
-    return f"predicted {duration(value.us)}{between}, {value.bound}-bound, {value.model} model"
+    bound = _BOUNDS.get(value.bound, f"bound by {value.bound}")
+    return f"predicted {duration(value.us)}{between}, {bound} (model: {value.model})"
 
 
 def resources(value: Resources) -> str:
@@ -89,12 +97,11 @@ def _outcome(report: TargetReport) -> str:
         return f"not run{why}"
     if report.status is Status.EAGER:
         return f"nothing was compiled{why}"
-    forward = [graph for graph in report.graphs if graph.phase is Phase.FORWARD]
-    ops = count(sum(graph.ops for graph in forward), "op")
-    kernels = f" in {count(len(report.kernels), 'kernel')}" if report.kernels else ""
-    parts = [count(len(forward), "graph"), ops + kernels, count(len(report.breaks), "break")]
-    if report.recompiles:
-        parts.append(count(len(report.recompiles), "recompile"))
+    counts = tally.of(report)
+    kernels = f" in {count(counts.kernels, 'kernel')}" if counts.kernels else ""
+    parts = [count(counts.graphs, "graph"), count(counts.ops, "op") + kernels, count(counts.breaks, "break")]
+    if counts.recompiles:
+        parts.append(count(counts.recompiles, "recompile"))
     return ", ".join(parts)
 
 

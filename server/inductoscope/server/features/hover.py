@@ -12,6 +12,7 @@ from inductoscope.protocol.report import (
     DeviceSync,
     FusionGroup,
     GraphBreak,
+    GuardFailure,
     Kernel,
     KernelLanguage,
     Outcome,
@@ -20,8 +21,16 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import words
+from inductoscope.server.features import kernels
+from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
+
+WHOLE_CARDS = 2
+"""Kernels of a line that are shown with all that is known of them; forward and generated ones come first."""
+
+LISTED = 8
+"""Further kernels that are named."""
 
 SOURCE_LINES = 60
 """Lines of a kernel's source that a hover shows at most; the whole is in its document."""
@@ -64,9 +73,7 @@ def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
     for sync in report.syncs:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
-    for kernel in report.kernels:
-        if _touches(kernel, path, line):
-            yield from _kernel_card(report, kernel, path, line)
+    yield from _kernel_cards(kernels.on_line(report, path, line), path, line)
 
 
 def _break_card(item: GraphBreak) -> Iterator[Block]:
@@ -81,15 +88,15 @@ def _break_card(item: GraphBreak) -> Iterator[Block]:
 
 
 def _recompile_card(item: Recompile) -> Iterator[Block]:
-    which = "" if item.input_set is None else f" by input set {item.input_set + 1}"
+    which = "" if item.input_set is None else f" on call {item.input_set + 1}"
     yield Heading(f"Recompiled{which}: {item.function}")
-    yield Points(tuple(_guard_words(guard.source, guard.expected, guard.actual, guard.text) for guard in item.guards))
+    yield Points(tuple(map(_guard_words, item.guards)))
 
 
-def _guard_words(source: str, expected: str | None, actual: str | None, text: str) -> str:
-    if expected is None or actual is None:
-        return text
-    return f"{source}: expected {expected}, got {actual} ({text})"
+def _guard_words(guard: GuardFailure) -> str:
+    now = f" (now {guard.actual})" if guard.actual is not None and guard.actual not in guard.text else ""
+    hint = f" {guard.hint}" if guard.hint else ""
+    return f"the guard {guard.text} failed{now}.{hint}"
 
 
 def _sync_card(item: DeviceSync) -> Iterator[Block]:
@@ -100,18 +107,33 @@ def _sync_card(item: DeviceSync) -> Iterator[Block]:
         yield Words(f"The value: {guess} {item.value}." + (f" {item.reason}" if item.reason else ""))
 
 
-def _kernel_card(report: TargetReport, kernel: Kernel, path: str, line: int) -> Iterator[Block]:
-    group = next((group for group in report.fusion_groups if group.kernel == kernel.name), None)
-    yield Heading(f"Kernel {kernel.name}")
-    yield Points(tuple(_kernel_points(kernel, group, path, line)))
-    if kernel.note:
-        yield Note(kernel.note)
-    if kernel.source:
-        yield _source_block(kernel, path, line)
+def _kernel_cards(found: list[Launched], path: str, line: int) -> Iterator[Block]:
+    """Whole cards for the first few, a line each for the others."""
+    for launched in found[:WHOLE_CARDS]:
+        kernel = launched.kernel
+        yield Heading(f"Kernel {kernel.name}")
+        yield Points(tuple(_kernel_points(launched, path, line)))
+        if kernel.note:
+            yield Note(kernel.note)
+        if kernel.source:
+            yield _source_block(kernel, path, line)
+    rest = found[WHOLE_CARDS:]
+    if rest:
+        yield Words("This line also went into:")
+        lines = [_kernel_line(launched) for launched in rest[:LISTED]]
+        more = len(rest) - LISTED
+        yield Points((*lines, f"and {more} more") if more > 0 else tuple(lines))
 
 
-def _kernel_points(kernel: Kernel, group: FusionGroup | None, path: str, line: int) -> Iterator[str]:
-    yield _kind(kernel, group)
+def _kernel_line(launched: Launched) -> str:
+    kernel = launched.kernel
+    cost = f", {words.predicted(kernel.predicted)}" if kernel.predicted is not None else ""
+    return f"{kernel.name}: {_kind(launched)}{cost}"
+
+
+def _kernel_points(launched: Launched, path: str, line: int) -> Iterator[str]:
+    kernel, group = launched.kernel, launched.group
+    yield _kind(launched)
     if together := _fused_with(group, path, line):
         yield f"fused with {together}"
     if kernel.bytes_read is not None and kernel.bytes_written is not None:
@@ -129,7 +151,8 @@ def _kernel_points(kernel: Kernel, group: FusionGroup | None, path: str, line: i
         yield f"not fused with {apart.group}: {apart.reason}"
 
 
-def _kind(kernel: Kernel, group: FusionGroup | None) -> str:
+def _kind(launched: Launched) -> str:
+    kernel, group = launched.kernel, launched.group
     what = "library call" if kernel.language is KernelLanguage.EXTERN else f"{kernel.language.value} kernel"
     parts = [f"hand-written {what}" if kernel.user_written else what]
     if group is not None:
@@ -138,6 +161,8 @@ def _kind(kernel: Kernel, group: FusionGroup | None) -> str:
             parts.append(f"{group.fusion} fusion of {words.count(len(group.ops), 'operator')}")
     if kernel.phase is Phase.BACKWARD:
         parts.append("backward")
+    if launched.times > 1:
+        parts.append(f"launched {launched.times} times")
     return ", ".join(parts)
 
 
@@ -188,11 +213,6 @@ def _origin(snapshot: Snapshot, view: TargetView, result: Result) -> Note:
     if result is view.current:
         parts.append("still checking")
     return Note(", ".join(parts))
-
-
-def _touches(kernel: Kernel, path: str, line: int) -> bool:
-    places = {(place.file, place.line) for place in kernel.lines}
-    return (path, line) in places | {(mapping.file, mapping.line) for mapping in kernel.line_map}
 
 
 def _places(recompile: Recompile) -> set[tuple[str, int]]:

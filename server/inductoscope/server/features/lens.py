@@ -48,7 +48,8 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
 
     main = CommandName.SHOW_KERNELS if kernels_of(view) else CommandName.CHECK
     found = [lens(main, summary(snapshot, view))]
-    if view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
+    busy = view.activity is Activity.MEASURING
+    if busy or view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
         found.append(lens(CommandName.BENCHMARK, _benchmark(snapshot, view)))
     return found
 

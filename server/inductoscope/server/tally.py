@@ -1,0 +1,50 @@
+"""The numbers that sum up a report, the same wherever it is summed up.
+
+They are about one forward pass of the program as first compiled; what recompiles add is a number of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inductoscope.protocol.report import Graph, Kernel, KernelLanguage, Phase, TargetReport
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts; `library` of the `kernels` are library calls."""
+
+    graphs: int
+    ops: int
+    kernels: int
+    library: int
+    breaks: int
+    recompiles: int
+
+
+def of(report: TargetReport) -> Tally:
+    """The counts of a report."""
+    graphs, kernels = first_graphs(report), first_kernels(report)
+    return Tally(
+        graphs=len(graphs),
+        ops=sum(graph.ops for graph in graphs),
+        kernels=len(kernels),
+        library=sum(kernel.language is KernelLanguage.EXTERN for kernel in kernels),
+        breaks=len(report.breaks),
+        recompiles=len(report.recompiles),
+    )
+
+
+def first_graphs(report: TargetReport) -> list[Graph]:
+    """The forward graphs of the first version of each function."""
+    return [graph for graph in report.graphs if graph.phase is Phase.FORWARD and is_first_version(graph.id)]
+
+
+def first_kernels(report: TargetReport) -> list[Kernel]:
+    """The forward kernels of the first version of each function."""
+    return [kernel for kernel in report.kernels if kernel.phase is Phase.FORWARD and is_first_version(kernel.graph)]
+
+
+def is_first_version(compile_id: str) -> bool:
+    """Whether a compile id (`0/0`, `2/1_1`) is of the first version of its function."""
+    return compile_id.partition("/")[2].partition("_")[0] in ("0", "")
