@@ -24,6 +24,7 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
         write(
             tmp_path,
             'device = "h200"\n'.replace("h200", "sim:h200")
+            + 'paths = ["pkg"]\n'
             + 'rung = "capture"\ntimeout = 20\nmemory = "2GiB"\npython = "env/bin/python"\n'
             + 'targets = ["pkg/model.py::Model", "pkg/model.py::attend"]\nexclude = ["old/*", "gen"]',
         )
@@ -31,6 +32,7 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
     assert (config.device, config.rung, config.timeout_s) == ("sim:H200", Rung.CAPTURE, 20.0)
     assert config.memory_bytes == 2 << 30
     assert config.python == str(tmp_path / "env/bin/python")
+    assert config.paths == (str(tmp_path / "pkg"),)
     assert config.wanted(model) == ("Model", "attend")
     assert config.wanted(tmp_path / "other.py") == ()
 
@@ -61,6 +63,10 @@ def test_the_nearest_file_counts_and_none_is_fine(tmp_path: Path) -> None:
         ('memory = "lots"', "line 5: memory of [tool.inductoscope] has to be an amount of memory ('lots' is no amount"),
         ('\ntargets = ["model.py"]', 'line 6: targets of [tool.inductoscope] has to be a list of "FILE::NAME"'),
         ('targets = ["no.py::f"]', "there is no file no.py."),
+        (
+            'paths = ["gone"]',
+            "line 5: paths of [tool.inductoscope] has to be a list of folders, and there is no folder",
+        ),
         ("exclude = [1]", "line 5: exclude of [tool.inductoscope] has to be a list of texts."),
         ("python = 3", "line 5: python of [tool.inductoscope] has to be a text."),
         ('devise = "cpu"', "line 5: devise is no setting of [tool.inductoscope]; is device meant?"),

@@ -189,6 +189,7 @@ class _Runs:
             timeout_s=options.timeout_s or settings.timeout_s or DEFAULT_TIMEOUT_S,
             memory_bytes=settings.memory_bytes or self._memory,
             cwd=str(Path.cwd()),
+            search_paths=settings.paths,
             bench_seconds=options.bench_seconds,
         )
 

@@ -22,6 +22,8 @@ from inductoscope.protocol._version import __version__
 if TYPE_CHECKING:
     from inductoscope.protocol.report import Report
     from inductoscope.server.check import Checked, Options
+    from inductoscope.server.terminal import Terminal
+    from inductoscope.server.view import Part
 
 OK, FOUND, UNCHECKED = 0, 1, 2
 _CHECK_HELP = "exit status: 0 nothing that --fail-on names was found, 1 something was, 2 something could not be checked"
@@ -100,16 +102,16 @@ def _check(arguments: argparse.Namespace) -> int:
     from inductoscope.protocol.report import Report
     from inductoscope.server import gate
     from inductoscope.server.check import CheckError, check
-    from inductoscope.server.terminal import ShowError, Terminal, parts
+    from inductoscope.server.view import PartError, parts
 
     _set_up_log(arguments)
     try:
         options = _options(arguments)
         stops = gate.parse(arguments.fail_on)
         shown = parts(f"{arguments.show},all" if arguments.verbose else arguments.show)
-        terminal = None if arguments.json else Terminal(shown)
+        terminal = None if arguments.json else _terminal(shown)
         checked = _cancellable(check(options, terminal.watcher if terminal is not None else None))
-    except (CheckError, gate.GateError, ShowError) as error:
+    except (CheckError, gate.GateError, PartError) as error:
         if arguments.json:
             _print_json(Report(__version__, None, None, None, (), str(error)))
         _complain(str(error))
@@ -125,6 +127,12 @@ def _check(arguments: argparse.Namespace) -> int:
     if checked.problems:
         return UNCHECKED
     return FOUND if any(stops.stops(target.findings) for target in checked.report.targets) else OK
+
+
+def _terminal(shown: frozenset[Part]) -> Terminal:
+    from inductoscope.server.terminal import Terminal
+
+    return Terminal(shown)
 
 
 def _options(arguments: argparse.Namespace) -> Options:

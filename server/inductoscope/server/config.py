@@ -5,6 +5,7 @@
     timeout = 120                         seconds a run may take
     memory = "8GiB"                       what a run and its children may hold
     python = ".venv/bin/python"           the interpreter; relative to this file
+    paths = ["src"]                       folders to import from, besides the program's own; relative to this file
     targets = ["pkg/model.py::Model"]     what to compile besides what the files themselves say
     exclude = ["legacy/*"]                files that a check of a folder leaves out; patterns relative to this file
 
@@ -54,6 +55,7 @@ class Config:
     timeout_s: float | None = None
     memory_bytes: int | None = None
     python: str | None = None
+    paths: tuple[str, ...] = ()
     targets: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
 
@@ -101,7 +103,7 @@ class _Reader:
     def config(self) -> Config:
         if not isinstance(self._table, dict):
             raise ConfigError(f"{self._path}: [tool.inductoscope] has to be a table.")
-        known = {"device", "rung", "timeout", "memory", "python", "targets", "exclude"}
+        known = {"device", "rung", "timeout", "memory", "python", "paths", "targets", "exclude"}
         for key in self._table:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
@@ -114,6 +116,7 @@ class _Reader:
             timeout_s=self._get("timeout", _seconds),
             memory_bytes=self._get("memory", _bytes),
             python=self._get("python", self._python),
+            paths=self._get("paths", self._paths) or (),
             targets=self._get("targets", self._targets) or {},
             exclude=self._get("exclude", _strings) or (),
         )
@@ -138,6 +141,13 @@ class _Reader:
     def _python(self, value: Any) -> str:
         text = _string(value)
         return str(self._path.parent / text) if "/" in text or "\\" in text else text
+
+    def _paths(self, value: Any) -> tuple[str, ...]:
+        folders = [self._path.parent / text for text in _strings(value)]
+        missing = [folder for folder in folders if not folder.is_dir()]
+        if missing:
+            raise _UnfitError(f"a list of folders, and there is no folder {missing[0]}")
+        return tuple(map(str, folders))
 
     def _targets(self, value: Any) -> dict[Path, tuple[str, ...]]:
         found: dict[Path, tuple[str, ...]] = {}

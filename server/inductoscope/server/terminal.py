@@ -26,20 +26,6 @@ _PLAIN_WIDTH = 120
 """Columns when the output is no terminal and the environment does not say."""
 
 
-class ShowError(ValueError):
-    """A part that does not exist; the message is a sentence."""
-
-
-def parts(text: str) -> frozenset[Part]:
-    """The parts in a list such as `kernels,guards`.  Raises `ShowError`."""
-    known = {part.value: part for part in Part}
-    names = [name for name in (part.strip() for part in text.split(",")) if name]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ShowError(f"--show {unknown[0]} is none of {', '.join(known)}.")
-    return frozenset(known[name] for name in names)
-
-
 def console() -> Console:
     """A console on standard output: coloured on a terminal, plain elsewhere or under NO_COLOR."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text stream of the interpreter

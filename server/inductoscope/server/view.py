@@ -20,6 +20,20 @@ class Part(enum.Enum):
     ALL = "all"
 
 
+class PartError(ValueError):
+    """A part that does not exist; the message is a sentence."""
+
+
+def parts(text: str) -> frozenset[Part]:
+    """The parts in a list such as `kernels,guards`.  Raises `PartError`."""
+    known = {part.value: part for part in Part}
+    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise PartError(f"--show {unknown[0]} is none of {', '.join(known)}.")
+    return frozenset(known[name] for name in names)
+
+
 @dataclass(frozen=True)
 class View:
     """The parts to show, the folder that paths are from, and a function for source lines (file, 1-based line)."""
