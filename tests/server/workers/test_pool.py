@@ -172,7 +172,7 @@ async def test_an_interpreter_that_does_not_exist_is_a_sentence() -> None:
     assert outcome.failure is not None and outcome.failure.kind is FailureKind.NO_INTERPRETER
     assert outcome.failure.message == (
         "The Python interpreter /no/such/python cannot be started: No such file or directory. "
-        "Choose another one (--python)."
+        "Choose another one (--python, or the settings)."
     )
 
 

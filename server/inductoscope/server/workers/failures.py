@@ -59,7 +59,7 @@ def timed_out(target: Target, limit_s: float, output: Sequence[str], doing: str 
     at = f"; it was then at line {where.line} of {where.file}" if where is not None else _while(doing)
     message = (
         f"Running {target.name} took more than {limit_s:g} s and was stopped{at}. "
-        "Make the example smaller, or raise the limit (--timeout, or timeout in [tool.inductoscope])."
+        "Make the example smaller, or raise the limit (--timeout, or timeout in the settings)."
     )
     return Failure(FailureKind.TIMEOUT, message, _span(where), "\n".join(output))
 
@@ -68,7 +68,7 @@ def out_of_memory(target: Target, used: int, limit: int, doing: str | None) -> F
     """The worker and its children took more memory than they may."""
     message = (
         f"Running {target.name} took {_gib(used)} of memory, over the limit of {_gib(limit)}, and was stopped"
-        f"{_while(doing)}. Make the example inputs smaller, or raise the limit (memory in [tool.inductoscope])."
+        f"{_while(doing)}. Make the example inputs smaller, or raise the limit (memory in the settings)."
     )
     return Failure(FailureKind.MEMORY, message)
 
@@ -115,7 +115,7 @@ def no_interpreter(interpreter: str, error: OSError) -> Failure:
     reason = error.strerror or str(error)
     if error.filename not in (None, interpreter):
         reason = f"{error.filename}: {reason}"
-    message = f"The Python interpreter {interpreter} cannot be started: {reason}. Choose another one (--python)."
+    message = f"The Python interpreter {interpreter} cannot be started: {reason}. Choose another one (--python, or the settings)."
     return Failure(FailureKind.NO_INTERPRETER, message)
 
 
