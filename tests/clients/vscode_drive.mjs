@@ -118,6 +118,7 @@ const groupAlive = (pid) => {
  *   env          extra environment for the extension host and what it starts; the home folder is a
  *                fresh one unless env.HOME is given
  *   viewport     {width, height}, default 1280 x 800
+ *   scale        pixels of a picture for each pixel of the viewport, default 1
  *   logDir       copies server, browser and extension host logs there on close, and a picture on failure
  *   timeout      for starting, default 90 s
  *   probe        false: leave the helper extension out (then only what reads the page works)
@@ -153,7 +154,7 @@ export class Workbench {
   constructor(m, options) {
     if (!options?.folder) throw new Error('options.folder is required');
     this.m = m;
-    this.o = { extensions: [], settings: {}, env: {}, viewport: { width: 1280, height: 800 }, timeout: 90000, probe: true, trust: 'all', ...options };
+    this.o = { extensions: [], settings: {}, env: {}, viewport: { width: 1280, height: 800 }, timeout: 90000, probe: true, trust: 'all', scale: 1, ...options };
     this.folder = path.resolve(this.o.folder);
     this.home = fs.mkdtempSync(path.join(os.tmpdir(), 'wb-'));
     this.userData = path.join(this.home, 'user-data');
@@ -181,6 +182,7 @@ export class Workbench {
       XDG_CONFIG_HOME: path.join(this.home, '.config'),
       XDG_DATA_HOME: path.join(this.home, '.local', 'share'),
       XDG_CACHE_HOME: path.join(this.home, '.cache'),
+      VSCODE_CLI: '1', // as from a shell: the environment is taken as it is, no login shell is asked for another
       EXTENSIONS_GALLERY: '{"serviceUrl":""}', // no marketplace, so no calls to one
       ...(this.o.probe ? { EDITOR_PROBE_FILE: this.probeFile } : {}),
       ...this.o.env,
@@ -214,7 +216,7 @@ export class Workbench {
 
     const { chromium } = createRequire(path.join(this.m.driver, 'x.js'))('playwright-core');
     this.browser = await chromium.launch({ executablePath: this.m.chromium, args: CHROMIUM_ARGS });
-    this.context = await this.browser.newContext({ viewport: this.o.viewport, permissions: ['clipboard-read', 'clipboard-write'] });
+    this.context = await this.browser.newContext({ viewport: this.o.viewport, deviceScaleFactor: this.o.scale, permissions: ['clipboard-read', 'clipboard-write'] });
     this.page = await this.context.newPage();
     this.page.setDefaultTimeout(20000);
     // Nothing but the local server: what the workbench asks of the outside fails at once.
@@ -699,6 +701,14 @@ export class Workbench {
     return until(`a tab ${title}`, async () => {
       const [active] = await this.tabs();
       return active !== undefined && matches(active, title) && active;
+    }, { timeout });
+  }
+
+  /** Waits until the text of the active document matches, and gives it. */
+  waitForActiveText(text, { timeout = 20000 } = {}) {
+    return until(`an active document with ${text}`, async () => {
+      const active = await this.activeText();
+      return active !== null && matches(active, text) && active;
     }, { timeout });
   }
 

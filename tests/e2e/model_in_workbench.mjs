@@ -1,7 +1,7 @@
 // Opens workspace/model.py in a real VS Code with the packaged extension and checks what the user sees. Run by
 // test_workbench.py:
 //   node model_in_workbench.mjs VSIX FOLDER PYTHON PICTURES
-// PYTHON has torch (and may have inductoscope); PICTURES gets screenshots and, on failure, all logs.
+// PYTHON has torch; PICTURES gets screenshots and, on failure, all logs.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -18,6 +18,7 @@ const options = {
   extensions: [vsix],
   settings: {
     'inductoscope.interpreter': [python],
+    'inductoscope.importStrategy': 'useBundled', // what is shipped, not what lies around
     'inductoscope.device': 'cpu',
     'inductoscope.rung': 'lower',
     'workbench.colorTheme': 'Default Dark Modern',
@@ -40,20 +41,19 @@ await withWorkbench(options, async (wb) => {
   passed(`the lens sums the target up: ${lens.titles.join(' | ')}`);
 
   const hover = await wb.hover(lineOf('torch.softmax'), 22, { expect: /extern "C"/, keep: true });
-  assert.match(hover.html, /monaco-tokenized-source/);
   await wb.screenshot(path.join(pictures, 'hover.png'));
-  passed('the hover shows the kernel, highlighted');
+  passed('the hover shows the kernel');
 
   await wb.runFromPalette('Inductoscope: Show Kernels');
-  await wb.waitForTab(/\.cpp/);
-  assert.match(await wb.activeText(), /extern "C"/);
+  await wb.waitForTab('report.md');
+  await wb.waitForActiveText(/extern "C"/);
   await wb.screenshot(path.join(pictures, 'kernel.png'));
-  passed('a kernel opens as a document of its own');
+  passed('the kernels open as a document');
 
   await wb.openFile('model.py');
   await wb.runFromPalette('Inductoscope: Show Debug Information');
   await wb.waitForTab(/^Untitled/);
-  assert.match(await wb.activeText(), /- torch: 2\.\d+[\s\S]*- Model\.forward: checked/);
+  await wb.waitForActiveText(/- torch: 2\.\d+[\s\S]*- Model\.forward: checked/);
   passed('debug information names torch and the target');
 
   await wb.openFile('model.py');

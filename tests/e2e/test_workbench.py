@@ -47,5 +47,5 @@ def test_restricted_workspace_is_not_run(vsix, folder, pictures, tmp_path):
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     assert not trace.exists()
-    said = run("node", HERE / "restricted_workbench.mjs", vsix, folder, bare / "bin" / "python", pictures)
+    said = run("node", HERE / "restricted_workbench.mjs", vsix, folder, bare / "bin" / "python3", pictures)
     assert "ok - a restricted workspace is read and not run" in said

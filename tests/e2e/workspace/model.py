@@ -1,4 +1,4 @@
-"""A feed-forward layer with a softmax: it fuses well, and one helper prints while it is compiled."""
+"""A layer that fuses well, and a helper that prints while it is compiled."""
 
 import torch
 from torch import nn
