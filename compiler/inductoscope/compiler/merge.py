@@ -35,6 +35,7 @@ class Facts:
     device_findings: tuple[Finding, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
     compiling_is_off: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetReport:
@@ -65,6 +66,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetRepor
         caches=(*facts.capture.caches, *facts.lower.caches),
         phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
         findings=findings,
+        notes=facts.notes,
     )
 
 

@@ -6,6 +6,8 @@ wrong comes up as `RunFailedError` and ends as `RunFailed`, with what was known 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from inductoscope.compiler import assembling, device_findings, loader, measuring, merge, placement, resolve
 from inductoscope.compiler.capture import Capture
 from inductoscope.compiler.compat.settings import compiling_is_off
@@ -79,19 +81,23 @@ class _Climb:
                 if error is not None:
                     capture.compile_error(error)
         finally:
-            self.known = self._report(capture, lowering, log, where)
+            facts = Facts(
+                capture=capture.facts(),
+                lower=lowering.facts(),
+                inputs=tuple(log.sets),
+                phases=tuple(self._teller.phases),
+                compiling_is_off=compiling_is_off(),
+                notes=() if prepared.placed.note is None else (prepared.placed.note,),
+            )
+            reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
+            self.known = merge.report(target, request.device, reached, _with_device(facts, where))
         return self.known
 
-    def _report(self, capture: Capture, lowering: Lowering, log: CallLog, where: Placement) -> TargetReport:
-        syncs = where.simulation.syncs() if where.simulation is not None else ()
-        facts = Facts(
-            capture=capture.facts(),
-            lower=lowering.facts(),
-            inputs=tuple(log.sets),
-            syncs=syncs,
-            device_findings=device_findings.of_syncs(syncs),
-            phases=tuple(self._teller.phases),
-            compiling_is_off=compiling_is_off(),
-        )
-        reached = Rung.LOWER if self._request.rung.reaches(Rung.LOWER) else Rung.CAPTURE
-        return merge.report(self._request.target, self._request.device, reached, facts)
+
+def _with_device(facts: Facts, where: Placement) -> Facts:
+    """`facts` with what the simulated device has to tell, if there is one."""
+    if where.simulation is None:
+        return facts
+    syncs = where.simulation.syncs()
+    notes = dict.fromkeys((*facts.notes, *(note.text for note in where.simulation.notes())))
+    return replace(facts, syncs=syncs, device_findings=device_findings.of_syncs(syncs), notes=tuple(notes))

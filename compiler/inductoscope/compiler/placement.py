@@ -10,7 +10,7 @@ import inspect
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -24,6 +24,21 @@ from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, Unkn
 from inductoscope.protocol.messages import FailureKind, Target
 from inductoscope.protocol.report import DeviceSync, Place
 
+_Leaf = TypeVar("_Leaf", torch.Tensor, torch.nn.Module)
+
+_STAYS_ON_CPU = (
+    "exercise() works with modules of the file on the CPU, so what it runs is compiled for the CPU. "
+    'Let it put them on the GPU (device="cuda") to see the GPU\'s kernels.'
+)
+
+
+class SimulationNote(Protocol):
+    """A limit of what a simulated device shows."""
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+
 
 class Simulation(Protocol):
     """What a placement needs of the simulated device."""
@@ -33,6 +48,9 @@ class Simulation(Protocol):
 
     def syncs(self) -> tuple[DeviceSync, ...]:
         """Where the host looked at device values."""
+
+    def notes(self) -> tuple[SimulationNote, ...]:
+        """What limits the claim."""
 
 
 @dataclass(frozen=True)
@@ -52,40 +70,22 @@ class Placement:
         """The simulated GPU, if it is one."""
         return self.choice.device
 
-    def move(self, obj: Any) -> Any:
-        """Tensors and modules on the device, also inside lists, tuples, dictionaries and dataclasses.
-
-        Dataclasses are changed in place, for calls may share one (a cache).  Anything else stays as it is.
-        """
-        if isinstance(obj, torch.Tensor):
-            return self._move_tensor(obj)
-        if isinstance(obj, torch.nn.Module):
-            return obj.to("cuda") if self.simulation is None else self.simulation.move(obj)
-        if type(obj) is dict:
-            return {key: self.move(value) for key, value in obj.items()}
-        if isinstance(obj, tuple) and hasattr(obj, "_fields"):
-            return type(obj)(*map(self.move, obj))
-        if type(obj) in (list, tuple):
-            return type(obj)(map(self.move, obj))
-        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-            for name in (field.name for field in dataclasses.fields(obj) if hasattr(obj, field.name)):
-                object.__setattr__(obj, name, self.move(getattr(obj, name)))  # frozen ones too
-        return obj
-
-    def _move_tensor(self, tensor: torch.Tensor) -> torch.Tensor:
-        moved = tensor.to("cuda") if self.simulation is None else self.simulation.move(tensor)
-        if moved is not tensor:
-            vars(moved).update(vars(tensor))  # marks such as those of mark_dynamic stand there
-        return moved
+    def move(self, leaf: _Leaf) -> _Leaf:
+        """A tensor or a module on the device; a module moves in place."""
+        return leaf.to("cuda") if self.simulation is None else self.simulation.move(leaf)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A program and its calls on the device; `on_call` brings arguments there that the program makes itself."""
+    """A program and its calls on the device; `on_call` brings arguments there that the program makes itself.
+
+    `note` says what of the program is not on the device after all.
+    """
 
     program: Program
     source: Source
     on_call: Callable[[tuple[Any, ...], dict[str, Any]], Arguments]
+    note: str | None = None
 
 
 def place(program: Program, source: Source, conventions: Conventions, placement: Placement) -> Placed:
@@ -105,22 +105,56 @@ def place(program: Program, source: Source, conventions: Conventions, placement:
     if conventions.requires == "cuda":
         return Placed(_moved(program, modules, placement), source, _as_they_are)
     if modules and not isinstance(program.obj, torch.nn.Module):
-        return Placed(program, source, _as_they_are)
+        return Placed(program, source, _as_they_are, _STAYS_ON_CPU)
     return Placed(_moved(program, modules, placement), source, to_device)
 
 
-@dataclass(frozen=True)
 class _Mover:
-    placement: Placement
-    keep_on_cpu: frozenset[int]
+    """Moves arguments, inside lists, tuples, dictionaries and dataclasses too; a module or dataclass moves in place.
+
+    What is one tensor stays one tensor, in a call and from call to call, as long as its values stay what they are.
+    """
+
+    def __init__(self, placement: Placement, keep_on_cpu: frozenset[int]) -> None:
+        self._placement = placement
+        self._keep_on_cpu = keep_on_cpu
+        # By id: the tensor itself, so that the id stays its own, its version when it was moved, and what it became.
+        self._moved: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """The arguments on the device, except for those of the indices to keep."""
-        moved = [self._move(index, value) for index, value in enumerate((*args, *kwargs.values()))]
-        return tuple(moved[: len(args)]), dict(zip(kwargs, moved[len(args) :], strict=True))
+        values = [
+            value if index in self._keep_on_cpu else self._move(value)
+            for index, value in enumerate((*args, *kwargs.values()))
+        ]
+        return tuple(values[: len(args)]), dict(zip(kwargs, values[len(args) :], strict=True))
 
-    def _move(self, index: int, value: Any) -> Any:
-        return value if index in self.keep_on_cpu else self.placement.move(value)
+    def _move(self, obj: Any) -> Any:
+        if isinstance(obj, torch.Tensor):
+            return self._move_tensor(obj)
+        if isinstance(obj, torch.nn.Module):
+            return self._placement.move(obj)
+        if type(obj) is dict:
+            return {key: self._move(value) for key, value in obj.items()}
+        if isinstance(obj, tuple) and hasattr(obj, "_fields"):
+            return type(obj)(*map(self._move, obj))
+        if type(obj) in (list, tuple):
+            return type(obj)(map(self._move, obj))
+        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+            for name in (field.name for field in dataclasses.fields(obj) if hasattr(obj, field.name)):
+                object.__setattr__(obj, name, self._move(getattr(obj, name)))  # frozen ones too
+        return obj
+
+    def _move_tensor(self, tensor: torch.Tensor) -> torch.Tensor:
+        version = 0 if tensor.is_inference() else tensor._version
+        known = self._moved.get(id(tensor))
+        if known is not None and known[1] == version:
+            return known[2]
+        moved = self._placement.move(tensor)
+        if moved is not tensor:
+            vars(moved).update(vars(tensor))  # marks such as those of mark_dynamic stand there
+        self._moved[id(tensor)] = (tensor, version, moved)
+        return moved
 
 
 def _as_they_are(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:

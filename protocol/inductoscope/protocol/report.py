@@ -471,7 +471,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class TargetReport:
-    """Everything known about one target."""
+    """Everything known about one target; `notes` are sentences about the limits of what is shown."""
 
     file: str
     name: str
@@ -496,6 +496,7 @@ class TargetReport:
     caches: tuple[CacheFact, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
     findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
     benchmark: Benchmark | None = None
 
 
