@@ -353,7 +353,7 @@ def test_a_syntax_error_is_a_sentence_with_line_and_column() -> None:
 
 
 def test_syntax_of_a_later_python_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inductoscope.server.syntax.sys.version_info", (3, 10, 0))
+    monkeypatch.setattr("inductoscope.server.scanning.syntax.sys.version_info", (3, 10, 0))
     message = only_message(look("try:\n    pass\nexcept* 3x:\n    pass\n"))
     assert "If this is except*, it needs Python 3.11, and Inductoscope runs on 3.10" in message
 

@@ -22,8 +22,8 @@ from inductoscope.protocol._version import __version__
 if TYPE_CHECKING:
     from inductoscope.protocol.report import Report
     from inductoscope.server.check import Checked, Options
-    from inductoscope.server.terminal import Terminal
-    from inductoscope.server.view import Part
+    from inductoscope.server.text.terminal import Terminal
+    from inductoscope.server.text.view import Part
 
 OK, FOUND, UNCHECKED = 0, 1, 2
 _CHECK_HELP = "exit status: 0 nothing that --fail-on names was found, 1 something was, 2 something could not be checked"
@@ -102,7 +102,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from inductoscope.protocol.report import Report
     from inductoscope.server import gate
     from inductoscope.server.check import CheckError, check
-    from inductoscope.server.view import PartError, parts
+    from inductoscope.server.text.view import PartError, parts
 
     _set_up_log(arguments)
     try:
@@ -130,7 +130,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _terminal(shown: frozenset[Part]) -> Terminal:
-    from inductoscope.server.terminal import Terminal
+    from inductoscope.server.text.terminal import Terminal
 
     return Terminal(shown)
 
@@ -161,7 +161,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def _devices(_: argparse.Namespace) -> int:
-    from inductoscope.server.terminal import print_devices
+    from inductoscope.server.text.terminal import print_devices
 
     print_devices()
     return OK

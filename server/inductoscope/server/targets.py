@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.messages import Target, TargetKind
 from inductoscope.protocol.report import Finding, Rung
-from inductoscope.server import inputs_comment, syntax
-from inductoscope.server.compiled import Definition, applications
-from inductoscope.server.definitions import Binding, Function, Module
-from inductoscope.server.syntax import Source
+from inductoscope.server.scanning import inputs_comment, syntax
+from inductoscope.server.scanning.compiled import Definition, applications
+from inductoscope.server.scanning.definitions import Binding, Function, Module
+from inductoscope.server.scanning.syntax import Source
 
 
 class InputSource(enum.Enum):

@@ -115,7 +115,8 @@ def no_interpreter(interpreter: str, error: OSError) -> Failure:
     reason = error.strerror or str(error)
     if error.filename not in (None, interpreter):
         reason = f"{error.filename}: {reason}"
-    message = f"The Python interpreter {interpreter} cannot be started: {reason}. Choose another one (--python, or the settings)."
+    advice = "Choose another one (--python, or the settings)."
+    message = f"The Python interpreter {interpreter} cannot be started: {reason}. {advice}"
     return Failure(FailureKind.NO_INTERPRETER, message)
 
 

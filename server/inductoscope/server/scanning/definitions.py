@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from inductoscope.server.syntax import Source
+from inductoscope.server.scanning.syntax import Source
 
 Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 Binding: TypeAlias = "Function | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom"

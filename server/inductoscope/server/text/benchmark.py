@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from inductoscope.protocol.report import Agreement, Benchmark, Numerics, Timing
 from inductoscope.server import words
-from inductoscope.server.blocks import paragraph
+from inductoscope.server.text.blocks import paragraph
 
 _AGREEMENT = {
     Agreement.IDENTICAL: "results: identical to eager, bit for bit",

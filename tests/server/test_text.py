@@ -34,8 +34,8 @@ from inductoscope.protocol.report import (
     TargetReport,
     Timing,
 )
-from inductoscope.server import render
-from inductoscope.server.view import Part, View
+from inductoscope.server.text import report as text_of
+from inductoscope.server.text.view import Part, View
 
 FILE = "/work/model.py"
 SOURCE = {(FILE, 20): "\tif x.sum() > 0:  # é", (FILE, 4): "def f(x):"}
@@ -51,7 +51,7 @@ def text(content: RenderableType, width: int = 100) -> str:
 
 def shown(report: TargetReport, *parts: Part, width: int = 100) -> str:
     view = View(frozenset(parts), Path("/work"), lambda file, line: SOURCE.get((file, line), ""))
-    return text(render.target(report, view), width)
+    return text(text_of.target(report, view), width)
 
 
 def expected(block: str) -> str:

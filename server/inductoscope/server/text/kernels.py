@@ -15,9 +15,9 @@ from rich.text import Text
 
 from inductoscope.protocol.report import FusionGroup, Graph, Kernel, Phase, TargetReport
 from inductoscope.server import words
-from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
 from inductoscope.server.tally import is_first_version
-from inductoscope.server.view import Part, View
+from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
+from inductoscope.server.text.view import Part, View
 
 SOURCE_LINES = 60
 """Lines of a kernel that are shown unless everything is asked for."""

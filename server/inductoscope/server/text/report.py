@@ -13,8 +13,6 @@ from rich.text import Text
 
 from inductoscope.protocol.report import (
     Finding,
-    Kernel,
-    KernelLanguage,
     Outcome,
     Recompile,
     Rung,
@@ -22,10 +20,10 @@ from inductoscope.protocol.report import (
     Status,
     TargetReport,
 )
-from inductoscope.server import render_benchmark, render_kernels, words
-from inductoscope.server.blocks import Code, counted, gap, indented, paragraph
-from inductoscope.server.tally import first_graphs, first_kernels
-from inductoscope.server.view import Part, View
+from inductoscope.server import tally, words
+from inductoscope.server.text import benchmark, kernels
+from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
+from inductoscope.server.text.view import Part, View
 
 _INPUT_SETS = 8
 """Calls whose arguments are listed."""
@@ -58,14 +56,14 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
         for recompile in report.recompiles:
             yield gap()
             yield from _recompile(recompile, view)
-    yield from render_kernels.tables(report, view)
+    yield from kernels.tables(report, view)
     if view.has(Part.KERNELS):
-        yield from render_kernels.sources(report, view)
+        yield from kernels.sources(report, view)
     if view.has(Part.PHASES) and report.phases:
         times = ", ".join(f"{phase.name} {phase.ms:.0f} ms" for phase in report.phases)
         yield from (gap(), paragraph(f"time in the worker: {times}", "dim", 2))
     if report.benchmark is not None:
-        yield from (gap(), *render_benchmark.benchmark(report.benchmark))
+        yield from (gap(), *benchmark.benchmark(report.benchmark))
 
 
 def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
@@ -91,26 +89,24 @@ def _says_below(report: TargetReport, message: str) -> bool:
 
 
 def totals(report: TargetReport) -> str:
-    """The whole in one line: `1 graph, 37 ops -> 9 kernels, 1 library call, 0 breaks`.
-
-    Counts the forward pass of the first version of each function; recompiles are counted apart.
-    """
-    graphs, kernels = first_graphs(report), first_kernels(report)
-    library = sum(kernel.language is KernelLanguage.EXTERN for kernel in kernels)
-    ops = words.count(sum(graph.ops for graph in graphs), "op")
+    """The whole in one line: `1 graph, 37 ops -> 9 kernels, 1 library call, 0 breaks`."""
+    counts = tally.of(report)
     became = ""
-    if kernels:
-        became = f" -> {words.count(len(kernels) - library, 'kernel')}, {words.count(library, 'library call')}"
-    again = f", {words.count(len(report.recompiles), 'recompile')}" if report.recompiles else ""
-    breaks = words.count(len(report.breaks), "break")
-    return f"{words.count(len(graphs), 'graph')}, {ops}{became}, {breaks}{again}{_predicted(kernels)}"
+    if counts.kernels:
+        generated = words.count(counts.kernels - counts.library, "kernel")
+        became = f" -> {generated}, {words.count(counts.library, 'library call')}"
+    ops = words.count(counts.ops, "op")
+    breaks = words.count(counts.breaks, "break")
+    again = f", {words.count(counts.recompiles, 'recompile')}" if counts.recompiles else ""
+    return f"{words.count(counts.graphs, 'graph')}, {ops}{became}, {breaks}{again}{_predicted(report)}"
 
 
-def _predicted(kernels: list[Kernel]) -> str:
-    known = [kernel.predicted.us for kernel in kernels if kernel.predicted is not None]
+def _predicted(report: TargetReport) -> str:
+    times = [kernel.predicted for kernel in tally.first_kernels(report)]
+    known = [time.us for time in times if time is not None]
     if not known:
         return ""
-    missing = len(kernels) - len(known)
+    missing = len(times) - len(known)
     without = f" ({missing} without a prediction)" if missing else ""
     return f", predicted {words.duration(sum(known))} a forward pass{without}"
 

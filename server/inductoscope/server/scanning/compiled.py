@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inductoscope.server.definitions import Function, Module, Scope, assigned
+from inductoscope.server.scanning.definitions import Function, Module, Scope, assigned
 
 _DEPTH = 8
 """How many assignments are followed from a name to its definition."""

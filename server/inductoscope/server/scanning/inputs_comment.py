@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inductoscope.protocol import input_spec
-from inductoscope.server.definitions import Function
-from inductoscope.server.syntax import Source
+from inductoscope.server.scanning.definitions import Function
+from inductoscope.server.scanning.syntax import Source
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from rich.text import Text
 from inductoscope.protocol import devices
 from inductoscope.protocol.messages import Message, Progress, Target
 from inductoscope.protocol.report import Report, Status, TargetReport
-from inductoscope.server import render, sources, words
+from inductoscope.server import sources, words
 from inductoscope.server.check import Watcher
-from inductoscope.server.view import Part, View
+from inductoscope.server.text import report as text_of
+from inductoscope.server.text.view import Part, View
 
 _PLAIN_WIDTH = 120
 """Columns when the output is no terminal and the environment does not say."""
@@ -70,7 +71,7 @@ class Terminal:
 
     def _on_target(self, report: TargetReport) -> None:
         self._stop()
-        write(self._console, render.target(report, self._view))
+        write(self._console, text_of.target(report, self._view))
 
     def _on_event(self, target: Target, message: Message) -> None:
         if not isinstance(message, Progress) or not sys.stderr.isatty():
