@@ -239,7 +239,7 @@ async def test_lens_while_something_runs_and_after_it_failed() -> None:
     assert titles(h)[0] == "checking…"
     run.finish(status=Status.EAGER, message="Dynamo skipped forward. Really.")
     await h.settled()
-    assert titles(h)[0] == "AUTO: nothing was compiled: Dynamo skipped forward."
+    assert titles(h)[0] == "nothing was compiled: Dynamo skipped forward."
     h.edit(MODEL.replace("+ 1", "+ 2"))
     assert titles(h)[0].endswith("(edited since)")
     h.save()
@@ -248,7 +248,7 @@ async def test_lens_while_something_runs_and_after_it_failed() -> None:
     assert titles(h)[0].endswith("(checking…)")
     run.fail(FailureKind.TIMEOUT, "It took too long. Make it smaller.")
     await h.settled()
-    assert titles(h)[0].startswith("AUTO: failed: It took too long. (")
+    assert titles(h)[0].startswith("failed: It took too long. (")
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,15 @@ belongs to.  Knows URIs and files; knows neither LSP types nor results.
 
 from __future__ import annotations
 
+import re
 import tokenize
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from inductoscope.server.positions import Text
+
+_DRIVE = re.compile(r"/[A-Za-z]:")
 
 
 def path_of(uri: str) -> str | None:
@@ -20,8 +22,10 @@ def path_of(uri: str) -> str | None:
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return None
-    host = f"//{parts.netloc}" if parts.netloc not in ("", "localhost") else ""
-    return str(Path(url2pathname(host + parts.path)))
+    path = unquote(parts.path)
+    if _DRIVE.match(path):
+        path = path[1:]
+    return str(Path(path if parts.netloc in ("", "localhost") else f"//{parts.netloc}{path}"))
 
 
 def uri_of(path: str) -> str:

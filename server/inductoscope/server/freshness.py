@@ -7,21 +7,18 @@ as every line that the result speaks of is still there as it was.
 
 from __future__ import annotations
 
-import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Status, TargetReport
-from inductoscope.server.imports import Reader, closure
 from inductoscope.server.settings import Settings
 from inductoscope.server.snapshot import Snapshot, TargetView
 
 
-def program(file: str, read: Reader, roots: tuple[str, ...]) -> str:
-    """A name for what a file and all workspace files that it imports say, apart from comments and layout."""
-    trees = sorted(closure(file, read, roots).items())
-    return _name(part for path, tree in trees for part in (path, ast.dump(tree)))
+def program(closure: Mapping[str, str]) -> str:
+    """A name for what a file and all workspace files that it imports say, from the digest of each by path."""
+    return _name(part for item in sorted(closure.items()) for part in item)
 
 
 def fingerprint(target: Target, settings: Settings, program_name: str) -> str:

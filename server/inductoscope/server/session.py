@@ -23,6 +23,7 @@ from inductoscope.server.clock import Clock, Timer
 from inductoscope.server.documents import Documents, read_source
 from inductoscope.server.features import lens
 from inductoscope.server.folders import Folders
+from inductoscope.server.imports import Imports
 from inductoscope.server.ports import Editor, Progress
 from inductoscope.server.runs import Plan, Purpose
 from inductoscope.server.scheduler import Job, Scheduler
@@ -54,6 +55,7 @@ class Session:
         self._targets: dict[str, TargetView] = {}
         self._trust = Trust.TRUSTED
         self._environment = Environment()
+        self._imports = Imports(self._read)
         self._plans: dict[Key, Plan] = {}
         self._timers: dict[str, Timer] = {}
         self._last_run_s = 0.0
@@ -256,7 +258,7 @@ class Session:
         return self._folders.settings(self._targets[key].target.file)
 
     def _program(self, file: str) -> str:
-        return freshness.program(file, self._read, (self._folders.working_folder(file),))
+        return freshness.program(self._imports.closure(file, (self._folders.working_folder(file),)))
 
     def _read(self, path: str) -> str | None:
         document = self._documents.get(path)

@@ -84,7 +84,8 @@ def resources(value: Resources) -> str:
 
 def summary(report: TargetReport) -> str:
     """A target's report in one line: `H200 (simulated): 1 graph, 37 ops in 9 kernels, 0 breaks`."""
-    return f"{device(report.device)}: {_outcome(report)}"
+    where = "" if report.device == "auto" else f"{device(report.device)}: "  # a run that never got so far as to choose
+    return where + _outcome(report)
 
 
 def _outcome(report: TargetReport) -> str:
