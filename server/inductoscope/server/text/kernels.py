@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from rich import box
 from rich.console import RenderableType
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from inductoscope.protocol.report import FusionGroup, Graph, Kernel, Phase, TargetReport
+from inductoscope.protocol.report import FusionGroup, Graph, Kernel, KernelLanguage, Phase, TargetReport
 from inductoscope.server import words
 from inductoscope.server.tally import is_first_version
 from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
@@ -134,12 +135,19 @@ def _annotated(kernel: Kernel, report: TargetReport, view: View) -> Text:
     source = (kernel.source or "").rstrip()
     body = None if view.has(Part.ALL) else _TRITON_BODY.search(source)
     first = source.count("\n", 0, body.start()) if body is not None else 0
-    lines = source.split("\n")
+    lines = _highlighted(source, kernel.language)
     last = len(lines) if view.has(Part.ALL) else min(len(lines), first + SOURCE_LINES)
     model_lines = {one.kernel_line: _line(one.file, one.line, report, view) for one in kernel.line_map}
-    shown = [(f"{model_lines.get(number + 1, ''):>6} | ", lines[number]) for number in range(first, last)]
+    shown = [(str(model_lines.get(number + 1, "")), lines[number]) for number in range(first, last)]
     if first:
-        shown.insert(0, ("       | ", f"... {words.count(first, 'line')} of imports and settings (--show all)"))
+        shown.insert(0, ("", Text(f"... {words.count(first, 'line')} of imports and settings (--show all)", "dim")))
     if last < len(lines):
-        shown.append(("       | ", f"... {words.count(len(lines) - last, 'more line')} (--show all)"))
-    return Text("\n").join(Text.assemble((margin, "dim"), line) for margin, line in shown)
+        shown.append(("", Text(f"... {words.count(len(lines) - last, 'more line')} (--show all)", "dim")))
+    return Text("\n").join(Text.assemble((f"{margin:>6} | ", "dim"), line) for margin, line in shown)
+
+
+def _highlighted(source: str, language: KernelLanguage) -> list[Text]:
+    """The lines in the terminal's own colours."""
+    lexer = "cpp" if language is KernelLanguage.CPP else "python"
+    coloured = Syntax(source, lexer, theme="ansi_dark").highlight(source)
+    return list(coloured.split("\n"))[: source.count("\n") + 1]
