@@ -174,6 +174,22 @@ async def test_kernels_can_be_read_as_a_document(tmp_path: Path) -> None:
         content = await e.request(types.WORKSPACE_TEXT_DOCUMENT_CONTENT, types.TextDocumentContentParams(uri))
         assert "triton_poi_fused_relu_0" in content.text.replace("\\", "")
         assert [shown.uri for shown in e.client.shown_documents] == [uri]
+        assert e.refreshed == []
+        await e.command("inductoscope.check", {"uri": e.uri("model.py")})
+        await e.sync("model.py")
+        await e.request(types.TEXT_DOCUMENT_HOVER, types.HoverParams(e.document("model.py"), types.Position(0, 0)))
+        assert set(e.refreshed) == {uri}
+
+
+@pytest.mark.parametrize(("profile", "shown"), [(Profile.NEOVIM, 1), (Profile.OLD_NEOVIM, 0)])
+async def test_clients_that_cannot_ask_for_documents_get_a_file(tmp_path: Path, profile: Profile, shown: int) -> None:
+    async with editor(tmp_path, profile, settings(checking(tmp_path), tmp_path)) as e:
+        e.open("model.py", MODEL.source)
+        await e.sync("model.py")
+        uri = await e.command("inductoscope.showKernels", {"uri": e.uri("model.py"), "target": "Model.forward"})
+        assert "triton_poi_fused_relu_0" in Path(uri.removeprefix("file://")).read_text().replace("\\", "")
+        assert len(e.client.shown_documents) == shown
+        assert [uri in message.message for message in e.client.messages] == [True] * (1 - shown)
 
 
 async def test_an_untrusted_workspace_is_only_read(tmp_path: Path) -> None:

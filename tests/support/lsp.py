@@ -10,6 +10,7 @@ import contextlib
 import enum
 import functools
 import json
+import os
 import sys
 import warnings
 from collections.abc import AsyncIterator
@@ -46,11 +47,13 @@ class Editor:
         self.folder = folder
         self.refreshes = 0
         self.registered: list[str] = []
+        self.refreshed: list[str] = []
         self.statuses: list[Any] = []
         actions = Union[types.Command, types.CodeAction]  # noqa: UP007  # the key under which lsprotocol has its own
         client.protocol._converter.register_structure_hook(actions, _structure_action)
         client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(functools.partial(self._refresh))
         client.feature(types.CLIENT_REGISTER_CAPABILITY)(functools.partial(self._register))
+        client.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH)(functools.partial(self._refresh_content))
         client.feature("inductoscope/status")(functools.partial(self._status))
 
     def _refresh(self, params: None) -> None:
@@ -58,6 +61,9 @@ class Editor:
 
     def _register(self, params: types.RegistrationParams) -> None:
         self.registered += [item.method for item in params.registrations]
+
+    def _refresh_content(self, params: types.TextDocumentContentRefreshParams) -> None:
+        self.refreshed.append(params.uri)
 
     def _status(self, params: Any) -> None:
         self.statuses.append(params)
@@ -129,7 +135,7 @@ async def editor(
     session = Editor(client, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("error", LspSpecificationWarning)
-        await client.start_io(*SERVER)
+        await client.start_io(*SERVER, env={**os.environ, "XDG_CACHE_HOME": str(folder / ".cache")})
         try:
             await asyncio.wait_for(
                 client.initialize_session(

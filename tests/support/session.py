@@ -159,7 +159,7 @@ class RecordingEditor:
     def refresh(self) -> None:
         self.refreshes += 1
 
-    def status(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: Snapshot) -> None:
         pass
 
     def tell(self, message: str) -> None:

@@ -5,18 +5,22 @@ Sends what the session wants shown, to clients that can show it; a client that c
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import platformdirs
 from lsprotocol import types
 
 from inductoscope.server import to_lsp
 from inductoscope.server.clock import Clock
 from inductoscope.server.diagnostics import Shown
 from inductoscope.server.documents import read_source, uri_of
-from inductoscope.server.features import status
+from inductoscope.server.features import artifacts, status
+from inductoscope.server.features.artifacts import Address
 from inductoscope.server.ports import Progress
 from inductoscope.server.positions import Text
 from inductoscope.server.progress import DelayedProgress
@@ -37,6 +41,7 @@ class LspEditor:
         self._clock = clock
         self.profile = Profile()
         self.wants_status = False
+        self._read: dict[Address, tuple[int, ...]] = {}
         self._told: dict[str, Any] | None = None
         self._cancels: dict[str, Callable[[], None]] = {}
 
@@ -69,23 +74,38 @@ class LspEditor:
         if self.profile.lens_refresh:
             self._server.workspace_code_lens_refresh(None)
 
-    def status(self, snapshot: Snapshot) -> None:
-        """Tell the state of everything, when it is another than before."""
+    def update(self, snapshot: Snapshot) -> None:
+        """Tell the state of everything and which documents read differently, when that is not as it was."""
         if self.wants_status:
             now = status.status(snapshot)
             if now != self._told:
                 self._told = now
                 self._server.protocol.notify(STATUS, now)
+        for address, revision in self._read.items():
+            now_at = artifacts.revision(snapshot, address)
+            if now_at != revision:
+                self._read[address] = now_at
+                params = types.TextDocumentContentRefreshParams(address.uri)
+                self._server.workspace_text_document_content_refresh(params)
+
+    def content(self, snapshot: Snapshot, address: Address) -> str:
+        """The text of a document that is made of results; it is followed from now on."""
+        self._read[address] = artifacts.revision(snapshot, address)
+        return artifacts.content(snapshot, address)
 
     def tell(self, message: str) -> None:
         """Show the person a sentence."""
         logger.warning("%s", message)
         self._server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
-    def show_document(self, uri: str) -> None:
-        """Open a document, when the client can."""
+    def show(self, snapshot: Snapshot, address: Address) -> str:
+        """Open a document that is made of results; clients that cannot ask for it get a file.  Returns its URI."""
+        uri = address.uri if self.profile.content else uri_of(_written(address, artifacts.content(snapshot, address)))
         if self.profile.show_document:
             self._server.window_show_document(types.ShowDocumentParams(uri=uri, take_focus=True))
+        else:
+            self.tell(f"This editor cannot be asked to open a document. It is {uri}.")
+        return uri
 
     def progress(self, title: str, cancel: Callable[[], None]) -> Progress:
         """Show work that the person may cancel."""
@@ -131,3 +151,12 @@ class LspEditor:
 
     def _send_progress(self, token: str, value: Any) -> None:
         self._server.protocol.notify(types.PROGRESS, types.ProgressParams(token=token, value=value))
+
+
+def _written(address: Address, text: str) -> str:
+    """The path of a file with that text; the same address is always the same file."""
+    name = hashlib.sha256(address.uri.encode()).hexdigest()[:16]
+    path = Path(platformdirs.user_cache_dir("inductoscope")) / "documents" / name / address.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)

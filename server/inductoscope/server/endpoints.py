@@ -236,7 +236,7 @@ class Endpoints:
         address = artifacts.parse(params.uri)
         if address is None:
             raise JsonRpcInvalidParams(f"Not an address of this server: {params.uri}")
-        return types.TextDocumentContentResult(artifacts.content(self._session.snapshot(), address))
+        return types.TextDocumentContentResult(self._editor.content(self._session.snapshot(), address))
 
     async def sync(self, params: Any) -> dict[str, Any]:
         """Answer when all is done for a document."""
@@ -271,9 +271,8 @@ class Endpoints:
         subject = self._possible(CommandName.SHOW_KERNELS, arguments)
         if subject is None:
             return None
-        uri = artifacts.Address(subject.path, subject.target or "", artifacts.REPORT).uri
-        self._editor.show_document(uri)
-        return uri
+        address = artifacts.Address(subject.path, subject.target or "", artifacts.REPORT)
+        return self._editor.show(self._session.snapshot(), address)
 
     async def restart(self) -> None:
         """Start afresh."""

@@ -33,8 +33,8 @@ class Editor(Protocol):
     def refresh(self) -> None:
         """Have lenses asked for again."""
 
-    def status(self, snapshot: Snapshot) -> None:
-        """Tell the state of everything."""
+    def update(self, snapshot: Snapshot) -> None:
+        """Something may have changed: tell what is being followed."""
 
     def tell(self, message: str) -> None:
         """Show the person a sentence."""

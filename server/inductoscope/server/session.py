@@ -342,7 +342,7 @@ class Session:
         if shown != self._lenses:
             self._lenses = shown
             self._editor.refresh()
-        self._editor.status(snapshot)
+        self._editor.update(snapshot)
         waiting = [(is_settled, done) for is_settled, done in self._waiters if not done.done()]
         self._waiters = [(is_settled, done) for is_settled, done in waiting if not is_settled()]
         for is_settled, done in waiting:

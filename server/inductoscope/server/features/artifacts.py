@@ -57,6 +57,15 @@ def report_address(view: TargetView) -> Address:
     return Address(view.target.file, view.target.name, REPORT)
 
 
+def revision(snapshot: Snapshot, address: Address) -> tuple[int, ...]:
+    """Something that changes whenever the text of a document may."""
+    view = snapshot.find(address.path, address.target)
+    if view is None:
+        return ()
+    results = (*view.results, *((view.measured.result,) if view.measured else ()))
+    return tuple(result.generation for result in results)
+
+
 def content(snapshot: Snapshot, address: Address) -> str:
     """The text of a document; a sentence when there is nothing to show yet."""
     view = snapshot.find(address.path, address.target)
