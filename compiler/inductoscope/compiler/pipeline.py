@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inductoscope.compiler import assembling, device_findings, loader, measuring, merge, placement, resolve
-from inductoscope.compiler.capture import Capture
+from inductoscope.compiler.capture import Capture, Program
 from inductoscope.compiler.compat.settings import compiling_is_off
 from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
@@ -72,7 +72,9 @@ class _Climb:
         request, target, is_user = self._request, self._request.target, self._user_code.is_user
         depth = Depth.KERNELS if request.rung.reaches(Rung.LOWER) else Depth.GRAPHS
         program = resolve.compile_program(prepared.placed.program, prepared.conventions, target, is_user)
-        capture = Capture(self._user_code, target, self._teller.finding)
+        # A file that names its backend speaks for the whole program; elsewhere our calls are only a sample of it.
+        extent = Program.SAMPLE if prepared.conventions.backend is None else Program.WHOLE
+        capture = Capture(self._user_code, target, self._teller.finding, extent)
         lowering = Lowering(self._user_code, request.device, depth)
         log = CallLog(prepared.placed.source.origin, capture.begin_call)
         try:

@@ -45,6 +45,12 @@ def read_breaks(text: str) -> tuple[BreakText, ...]:
     return tuple(_read_one(part) for part in _CHAINED.split(text))
 
 
+def ended(text: str) -> str:
+    """The text as a sentence: on one line, with a mark at its end."""
+    text = " ".join(text.split())
+    return text if not text or text[-1] in ".!?…" else f"{text}."
+
+
 def _read_one(text: str) -> BreakText:
     text = _FROM_USER.split(text)[0]
     explanation = _EXPLANATION.search(text)

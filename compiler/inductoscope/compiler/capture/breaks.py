@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from inductoscope.compiler.capture.break_text import BreakText, outcome_of, read_breaks
+from inductoscope.compiler.capture.break_text import BreakText, ended, outcome_of, read_breaks
 from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import line_span, span_of
 from inductoscope.compiler.compat import dynamo
@@ -165,8 +165,8 @@ def _finding(entry: _Entry) -> Finding:
 
 
 def _message(entry: _Entry) -> str:
-    what = f"Graph break: {entry.text.kind}."
-    why = entry.text.explanation.split("\n\n")[0].strip()
+    what = ended(f"Graph break: {entry.text.kind}")
+    why = ended(entry.text.explanation.split("\n\n")[0])
     then = [_then(later) for later in entry.consequences]
     followed = _FOLLOWED[entry.outcome].format(function=f"`{entry.compiled}`")
     return " ".join(part for part in (what, why, *then, followed) if part)
@@ -178,7 +178,9 @@ def _then(later: BreakText) -> str:
 
 
 def _related(entry: _Entry) -> tuple[Related, ...]:
-    calls = [Related(place.file, place.line, "called from here") for place in entry.callers]
+    here = (entry.span.file, entry.span.line)  # a comprehension is a call on its own line
+    callers = (place for place in entry.callers if (place.file, place.line) != here)
+    calls = [Related(place.file, place.line, "called from here") for place in callers]
     inner = [Related(entry.inner.file, entry.inner.line, "breaks here, in a library")] if entry.inner else []
     return (*calls, *inner)
 

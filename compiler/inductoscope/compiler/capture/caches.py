@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from inductoscope.compiler.capture import nodes
-from inductoscope.compiler.capture.syntax import withs_at
+from inductoscope.compiler.capture.syntax import decorators_at, withs_at
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import CacheFact
@@ -44,9 +44,9 @@ def bypass(module: fx.GraphModule, user_code: UserCode) -> Bypass | None:
     for node in module.graph.nodes:
         reason = dynamo.uncacheable(node)
         if reason is not None:
-            what = getattr(node.target, "__name__", str(node.target))
+            what = getattr(node.target, "__name__", str(node.target)).removeprefix("_enter_")
             fact = CacheFact(AOT_CACHE, "bypass", (" ".join(reason.split()),))
-            return Bypass(fact, _place(node, what, user_code), what.lstrip("_"))
+            return Bypass(fact, _place(node, what, user_code), what)
     return None
 
 
@@ -65,9 +65,16 @@ def _place(node: fx.Node, what: str, user_code: UserCode) -> Frame | None:
     while following.op != "root" and not nodes.stack(following):
         following = following.next
     frames = user_code.chain(nodes.stack(following))
-    manager = what.removeprefix("_enter_")
-    for frame in reversed(frames):
-        for block in reversed(withs_at(frame.file, frame.line)):
-            if isinstance(block.node, ast.With | ast.AsyncWith) and manager in ast.unparse(block.node.items[0]):
-                return Frame(frame.file, block.line, frame.function)
-    return frames[-1] if frames else None
+    entered = (_entered(frame, what) for frame in reversed(frames))
+    return next((frame for frame in entered if frame), frames[-1] if frames else None)
+
+
+def _entered(frame: Frame, manager: str) -> Frame | None:
+    """The `with` statement or decorator around `frame` whose text names `manager`."""
+    lines = [block.line for block in withs_at(frame.file, frame.line) if manager in _header(block.node)]
+    lines += [node.lineno for node in decorators_at(frame.file, frame.line) if manager in ast.unparse(node)]
+    return Frame(frame.file, max(lines), frame.function) if lines else None
+
+
+def _header(node: ast.AST) -> str:
+    return " ".join(map(ast.unparse, node.items)) if isinstance(node, ast.With | ast.AsyncWith) else ""

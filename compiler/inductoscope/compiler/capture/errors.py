@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inductoscope.compiler.capture.break_text import read_breaks
+from inductoscope.compiler.capture.break_text import ended, read_breaks
 from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import line_span, span_of
 from inductoscope.compiler.compat import dynamo
@@ -32,11 +32,10 @@ def error_finding(error: BaseException, user_code: UserCode, fallback: Place) ->
     span = span_of(chain[-1]) if chain else line_span(fallback.file, fallback.line)
     text = read_breaks(getattr(error, "msg", None) or str(error))[0]
     identifier = dynamo.break_id(text.kind)
-    forbidden = " fullgraph=True makes this graph break an error." if dynamo.is_graph_break(error) else ""
     return finding(
         "compile-error",
         span,
-        f"{type(error).__name__}: {sentence(error)}{forbidden}",
+        " ".join(filter(None, (f"{type(error).__name__}: {sentence(error)}", _why_error(error)))),
         id=identifier,
         link=dynamo.break_link(identifier) if identifier else None,
         function=chain[-1].function if chain else fallback.function,
@@ -53,8 +52,17 @@ def sentence(error: BaseException) -> str:
         text = " ".join(line.strip().removeprefix("- ") for line in text.splitlines()[1:]) or text
     read = read_breaks(text)[0]
     text = f"{read.kind}: {read.explanation}" if read.explanation else text
-    text = " ".join(text.split())
+    text = ended(text)
     return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _why_error(error: BaseException) -> str:
+    """What made an error of something that Dynamo usually only reports."""
+    if dynamo.is_graph_break(error):
+        return "It breaks the graph, and fullgraph=True or error_on_graph_break(True) allows no break."
+    if dynamo.is_recompile_limit(error):
+        return "The recompile limit was reached, and fullgraph=True lets nothing run uncompiled."
+    return ""
 
 
 def _stack(error: BaseException, user_code: UserCode) -> tuple[Frame, ...]:

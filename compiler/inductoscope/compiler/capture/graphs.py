@@ -103,17 +103,18 @@ def _large_graph(unrolled: loops.Unrolled, seconds: float) -> Finding:
     took = f" Tracing took {seconds:.1f} s here." if seconds else ""
     message = (
         f"Dynamo unrolled this loop {unrolled.times} times: {unrolled.ops} of the graph's {unrolled.total} operators "
-        f"come from it.{took} Compile time grows with each round; `torch.compile` on the loop's body alone, or "
-        "`torch._higher_order_ops.scan`, keeps one copy."
+        f"come from it.{took} Compile time grows with each round; compiling the loop's body as a function of its own "
+        "keeps one copy."
     )
     return at_line("large-graph", unrolled.loop.file, unrolled.loop.line, message, count=unrolled.times)
 
 
 def _leak(leak: dtypes.Leak) -> Finding:
-    message = (
-        f"{leak.wide} from here on: a {leak.wide} tensor meets {leak.narrow} numbers on this line. Convert it to "
-        f"{leak.narrow} first unless the wider type is meant."
-    )
+    if leak.wide.startswith("complex"):
+        cost = "Inductor generates no code for complex operators."
+    else:
+        cost = f"Convert it to {leak.narrow} first unless the wider type is meant."
+    message = f"{leak.wide} from here on: a {leak.wide} tensor meets {leak.narrow} numbers on this line. {cost}"
     return at_line("dtype-note", leak.at.file, leak.at.line, message, function=leak.at.function)
 
 

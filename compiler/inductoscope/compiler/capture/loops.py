@@ -68,9 +68,12 @@ def unrolled(module: fx.GraphModule, user_code: UserCode) -> Unrolled | None:
 
 
 def _loops(node: fx.Node, user_code: UserCode) -> Sequence[Block]:
-    """The user's loops that a node was traced in, outermost first."""
+    """The user's loops that a node was traced in, outermost first.
+
+    A comprehension is a function of its own up to Python 3.11, so that two frames may stand at the same one.
+    """
     frames = (frame for frame in nodes.stack(node) if user_code.is_user(frame.file))
-    return [loop for frame in frames for loop in loops_at(frame.file, frame.line)]
+    return tuple(dict.fromkeys(loop for frame in frames for loop in loops_at(frame.file, frame.line)))
 
 
 def _note(copies: _Copies, node: fx.Node) -> None:

@@ -128,8 +128,15 @@ def _finding(key: Key, recompiles: list[Recompile]) -> Finding:
 
 def _message(guard: GuardFailure, recompiles: list[Recompile]) -> str:
     times = "Recompiled" if len(recompiles) == 1 else f"Recompiled {len(recompiles)} times"
+    return f"{times}{_calls(recompiles)}: {_failed(guard)}."
+
+
+def _failed(guard: GuardFailure) -> str:
+    if guard.kind in _UNREADABLE:
+        of = f" (of {guard.expected})" if guard.expected else ""
+        return f"`{guard.source}` is no longer the same {_UNREADABLE[guard.kind]}{of}"
     values = f" (now {guard.actual})" if guard.kind not in _TELL_ACTUAL and guard.actual is not None else ""
-    return f"{times}: the guard `{guard.text}` failed{values}{_calls(recompiles)}."
+    return f"the guard `{guard.text}` failed{values}"
 
 
 def _calls(recompiles: list[Recompile]) -> str:
@@ -139,6 +146,8 @@ def _calls(recompiles: list[Recompile]) -> str:
     return f" on call {calls[0]}" if len(calls) == 1 else f" on calls {', '.join(map(str, calls))}"
 
 
+# Guards whose text holds only addresses.
+_UNREADABLE = {"identity": "object", "type": "type"}
 # Guards whose text holds the actual value already.
 _TELL_ACTUAL: frozenset[str] = frozenset({"size", "stride", "dtype", "rank", "device", "dispatch-keys"})
 
@@ -148,7 +157,8 @@ def _limit_finding(name: str, limit: RecompileLimit) -> Finding:
         "recompile-limit",
         limit.file,
         limit.line,
-        f"`{limit.function}` runs uncompiled from now on: torch._dynamo.config.{name} ({limit.limit}) was reached. "
-        "Make what its guards compare constant or dynamic, or raise the limit.",
+        f"Dynamo gives up on `{limit.function}`: torch._dynamo.config.{name} ({limit.limit}) was reached. Calls that "
+        "none of its compiled versions fits run uncompiled, under fullgraph=True they raise. Make what its guards "
+        "compare constant or dynamic, or raise the limit.",
         function=limit.function,
     )

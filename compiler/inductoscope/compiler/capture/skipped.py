@@ -21,7 +21,7 @@ class SkipLog:
         """Take in one skipped frame."""
         place = dynamo.code_place(event.code)
         if self._user_code.is_user(place.file):
-            self._skipped[SkippedFrame(place.function, place.file, place.line, event.reason)] = None
+            self._skipped[SkippedFrame(place.function, place.file, place.line, _short(event.reason))] = None
 
     def skipped(self) -> tuple[SkippedFrame, ...]:
         """Each function and reason once."""
@@ -33,3 +33,8 @@ class SkipLog:
         why = reasons or "no function of yours ran any operation that Dynamo could capture"
         message = f"Nothing of {self._target.name} was compiled: {why}. It runs as if torch.compile were not there."
         return (at_line("not-compiled", self._target.file, self._target.line, message),)
+
+
+def _short(reason: str) -> str:
+    """torch's reason without its general advice and without the function's own place."""
+    return reason.partition("\n")[0].partition(" `torch.compile` will skip the frame")[0].rstrip(".")

@@ -33,6 +33,17 @@ def withs_at(file: str, line: int) -> tuple[Block, ...]:
     return tuple(block for node in _around(file, line) if (block := _with(file, node)) and _covers(block, line))
 
 
+def decorators_at(file: str, line: int) -> tuple[ast.expr, ...]:
+    """The decorators of the function whose body holds `line`."""
+    tree = syntax_tree(file) or ast.Module([], [])
+    holders = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _in_body(node, line) and line <= _end(node)
+    ]
+    return tuple(max(holders, key=lambda node: node.lineno).decorator_list) if holders else ()
+
+
 def _covers(block: Block, line: int) -> bool:
     return block.first <= line <= block.last
 
