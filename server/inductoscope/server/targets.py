@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from inductoscope.protocol.codes import CODES
+from inductoscope.protocol.input_spec import PREFIX
 from inductoscope.protocol.messages import Target, TargetKind
 from inductoscope.protocol.report import Finding, Rung
 from inductoscope.server.scanning import inputs_comment, syntax
@@ -119,6 +120,8 @@ class _Scanner:
                 yield candidate
 
     def _commented(self) -> Iterator[_Candidate]:
+        if PREFIX not in self._source.text.source:
+            return
         for name, node in self._module.names.items():
             for candidate in self._all_of(name, node):
                 if candidate.commented is not None:
@@ -136,6 +139,8 @@ class _Scanner:
             yield self._object(name, node)
 
     def _compiled(self) -> Iterator[_Candidate]:
+        if "compile" not in self._source.text.source:  # every spelling of it, so most files are done here
+            return
         for application in applications(self._module):
             subject = application.subject
             if application.name is not None and application.statement is not None:
@@ -231,12 +236,11 @@ class _Scanner:
     def _comment_findings(self) -> Iterator[Finding]:
         problems: list[inputs_comment.Problem] = []
         taken: set[int] = set()
-        for name, node in self._module.names.items():
-            for candidate in self._all_of(name, node):
-                found = candidate.commented
-                if found is not None and not taken.issuperset(found.lines):
-                    taken.update(found.lines)
-                    problems.extend(found.problems)
+        for candidate in self._commented():
+            found = candidate.commented
+            if found is not None and not taken.issuperset(found.lines):
+                taken.update(found.lines)
+                problems.extend(found.problems)
         problems.extend(inputs_comment.stray(self._source, taken))
         for problem in problems:
             yield _finding(
