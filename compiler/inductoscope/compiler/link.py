@@ -49,6 +49,11 @@ class Link:
         except OSError:
             self._leave()
 
+    @property
+    def has_run(self) -> bool:
+        """Whether the server has already asked for a run."""
+        return not self._runs.empty()
+
     def wait_for_run(self) -> messages.Run:
         """The run that this worker is asked for."""
         return self._runs.get()

@@ -39,7 +39,10 @@ def main(read_fd: int, write_fd: int) -> NoReturn:
     faulthandler.register(signal.SIGUSR2, all_threads=True)  # the server asks this of a run that hangs
     status = 1
     try:
-        link.send(greet())
+        hello = greet()
+        link.send(hello)
+        if hello.problem is None and not link.has_run:
+            import_more()
         serve(link.wait_for_run(), link)
         status = 0
     except BaseException:
@@ -95,6 +98,13 @@ def import_ahead() -> None:
 
     ahead.import_compiler()
     import inductoscope.compiler.pipeline  # noqa: F401  (what it imports is the point)
+
+
+def import_more() -> None:
+    """Import what a first compilation needs, in a worker that waits for its run anyway."""
+    from inductoscope.compiler.compat import ahead
+
+    ahead.import_what_is_used_later()
 
 
 def triton_version() -> str | None:
