@@ -28,7 +28,7 @@ from inductoscope.protocol.report import (
 from inductoscope.server.features import actions, artifacts, explore, hover, lens, status
 from inductoscope.server.features.actions import ActionKind
 from inductoscope.server.features.commands import CommandName
-from inductoscope.server.features.markup import Markup, write
+from inductoscope.server.features.markup import Markup, Words, write
 from inductoscope.server.settings import RunMode, Trust
 from support.session import Harness, found, place
 
@@ -209,6 +209,11 @@ async def test_hover_on_a_recompile_is_on_the_line_that_made_the_guard() -> None
     assert "the guard tensor 'x' size mismatch failed (now 5). Mark it dynamic." in text
 
 
+def test_indented_text_is_no_code_in_markdown() -> None:
+    text = write([Words("It failed:\n\n    a_b = f(x)\n")], Markup.MARKDOWN)
+    assert text == "It failed:  \na\\_b = f(x)"
+
+
 async def test_code_in_markdown_cannot_end_its_fence() -> None:
     evil = kernel("evil", LINES["relu"], source="x = '''\n```\n'''\n")
     text = hovered(await checked(kernels=(evil,)), LINES["relu"], Markup.MARKDOWN)
@@ -229,6 +234,20 @@ async def test_lens_sums_up_the_first_versions_of_the_forward_pass() -> None:
         "H200 (simulated): 1 graph, 37 ops in 1 kernel, 0 breaks, 1 recompile",
         "Benchmark compiled vs eager",
     ]
+
+
+async def test_lens_tells_what_an_edit_changed() -> None:
+    h = await checked(kernels=(kernel("a"), kernel("b", source="b")), graphs=(Graph("0/0", "forward", PATH, 6, 5),))
+    h.edit(MODEL.replace("+ 1", "+ 2"))
+    h.save()
+    (await h.runner.next()).finish(kernels=(kernel("a"),), graphs=(Graph("0/0", "forward", PATH, 6, 5),))
+    await h.settled()
+    assert titles(h)[0] == "H200 (simulated): 1 graph, 5 ops in 1 kernel, 0 breaks (before: 2 kernels)"
+    h.save()
+    h.session.check()
+    (await h.runner.next()).finish(kernels=(kernel("a"),), graphs=(Graph("0/0", "forward", PATH, 6, 5),))
+    await h.settled()
+    assert titles(h)[0] == "H200 (simulated): 1 graph, 5 ops in 1 kernel, 0 breaks"
 
 
 async def test_lens_while_something_runs_and_after_it_failed() -> None:

@@ -10,6 +10,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from lsprotocol import types
@@ -31,6 +32,9 @@ from inductoscope.server.transport import Server
 logger = logging.getLogger("inductoscope.endpoints")
 
 SECTION = "inductoscope"
+
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of other people's code, which is not for the person reading it to mend."""
 
 Handler: TypeAlias = Callable[..., Any]
 
@@ -170,7 +174,7 @@ class Endpoints:
         """A document was opened."""
         document = params.text_document
         path = path_of(document.uri)
-        if path is not None and document.language_id == "python":
+        if path is not None and document.language_id == "python" and not _INSTALLED & set(Path(path).parts):
             self._session.open(document.uri, path, document.version, document.text)
 
     def did_change(self, params: types.DidChangeTextDocumentParams) -> None:

@@ -68,7 +68,7 @@ def finished(view: TargetView, plan: Plan, outcome: RunOutcome, now: float) -> T
         return replace(view, measured=Measurement(result, outcome.failure))
     if outcome.failure is not None or outcome.report.status is Status.FAILED:
         return replace(view, failed=result, failure=outcome.failure)
-    return replace(view, good=result, failed=None, failure=None)
+    return replace(view, good=result, before=view.good, failed=None, failure=None)
 
 
 def over(view: TargetView) -> TargetView:

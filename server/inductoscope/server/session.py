@@ -308,6 +308,9 @@ class Session:
         )
 
     def _heard(self, key: str, plan: Plan, progress: Progress, message: Message) -> None:
+        job = self._scheduler.running((key, plan.purpose))
+        if job is None or job.generation != plan.generation:
+            return  # it was cancelled, and its process has not noticed yet
         self._targets[key] = runs.heard(self._targets[key], plan, message, self._clock.time())
         if isinstance(message, messages.Progress):
             progress.report(message.text)

@@ -65,14 +65,15 @@ class Measurement:
 class TargetView:
     """A target and all that is known of it.
 
-    `good` is the last run that came through, and stays until the next one does; `failed` is a later run that did not;
-    `current` is what a run that is still going has found so far.
+    `good` is the last run that came through, and stays until the next one does; `before` is the one that came through
+    before it; `failed` is a later run that did not; `current` is what a run that is still going has found so far.
     """
 
     scanned: ScannedTarget
     activity: Activity = Activity.IDLE
     doing: str | None = None
     good: Result | None = None
+    before: Result | None = None
     failed: Result | None = None
     current: Result | None = None
     failure: Failure | None = None

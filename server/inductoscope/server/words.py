@@ -98,12 +98,22 @@ def _outcome(report: TargetReport) -> str:
         return f"not run{why}"
     if report.status is Status.EAGER:
         return f"nothing was compiled{why}"
-    counts = tally.of(report)
-    kernels = f" in {count(counts.kernels, 'kernel')}" if counts.kernels else ""
-    parts = [count(counts.graphs, "graph"), count(counts.ops, "op") + kernels, count(counts.breaks, "break")]
-    if counts.recompiles:
-        parts.append(count(counts.recompiles, "recompile"))
-    return ", ".join(parts)
+    graphs, ops, kernels, breaks, recompiles = counts(report)
+    done = tally.of(report)
+    parts = [graphs, f"{ops} in {kernels}" if done.kernels else ops, breaks]
+    return ", ".join([*parts, recompiles] if done.recompiles else parts)
+
+
+def counts(report: TargetReport) -> tuple[str, str, str, str, str]:
+    """Graphs, operators, kernels, breaks and recompiles, each with its noun."""
+    done = tally.of(report)
+    return (
+        count(done.graphs, "graph"),
+        count(done.ops, "op"),
+        count(done.kernels, "kernel"),
+        count(done.breaks, "break"),
+        count(done.recompiles, "recompile"),
+    )
 
 
 def benchmark(result: Benchmark) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inductoscope.protocol.report import Status
 from inductoscope.server import words
 from inductoscope.server.features.commands import Command, CommandName, kernels_of, obstacle
 from inductoscope.server.settings import RunMode, Trust
 from inductoscope.server.snapshot import Activity, Snapshot, TargetView
+
+_COMPILED = {Status.COMPILED, Status.PARTIAL}
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,12 @@ def summary(snapshot: Snapshot, view: TargetView) -> str:
     doing = _doing(view)
     if settled is None:
         return doing or _not_checked(snapshot, view)
-    notes = [doing] if doing else ["edited since"] if snapshot.is_stale(settled) else []
+    if doing:
+        notes = [doing]
+    elif snapshot.is_stale(settled):
+        notes = ["edited since"]
+    else:
+        notes = _difference(view)
     if view.failed is not None and view.good is not None:
         notes.append("what is shown below is from the last run that came through")
     return words.summary(settled.report) + (f" ({'; '.join(notes)})" if notes else "")
@@ -52,6 +60,18 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
     if busy or view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
         found.append(lens(CommandName.BENCHMARK, _benchmark(snapshot, view)))
     return found
+
+
+def _difference(view: TargetView) -> list[str]:
+    """What the last edit changed."""
+    before, after = view.before, view.settled
+    if before is None or after is None or before.report.device != after.report.device:
+        return []
+    if not {before.report.status, after.report.status} <= _COMPILED:
+        return []
+    was, now = words.counts(before.report), words.counts(after.report)
+    changed = [there for there in was if there not in now]
+    return [f"before: {', '.join(changed)}"] if changed else []
 
 
 def _doing(view: TargetView) -> str | None:

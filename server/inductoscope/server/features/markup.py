@@ -76,7 +76,9 @@ def _markdown(block: Block) -> str:
         case Heading(text):
             return f"**{_escaped(text)}**"
         case Words(text):
-            return _escaped(text)
+            # Torch indents parts of its texts, which Markdown would take for code.
+            lines = (line.strip() for line in text.strip().split("\n"))
+            return "  \n".join(_escaped(line) for line in lines if line)
         case Points(items):
             return "\n".join(f"- {_escaped(' '.join(item.split()))}" for item in items)
         case Code(language, text):
