@@ -20,6 +20,7 @@ from inductoscope.server.targets import Scan, ScannedTarget, scan
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
 
 DEFAULT_TIMEOUT_S = 300.0
+MOST_AT_ONCE = 8
 MEMORY_SHARE = 0.8
 """The part of the machine's memory that a run may hold when nothing is configured."""
 
@@ -87,7 +88,7 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
     """
     watcher = watcher or Watcher()
     plan = _plan(options)
-    runs = _Runs(options, watcher, command)
+    runs = _Runs(options, watcher, command, _at_once(options, len(plan.jobs)))
     try:
         outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
     finally:
@@ -158,15 +159,14 @@ def _asked_for(target: Target, names: tuple[str, ...]) -> bool:
 class _Runs:
     """Runs jobs in one pool for each interpreter."""
 
-    def __init__(self, options: Options, watcher: Watcher, command: WorkerCommand | None) -> None:
+    def __init__(self, options: Options, watcher: Watcher, command: WorkerCommand | None, at_once: int) -> None:
         self._options = options
         self._watcher = watcher
         self._command = command
         self._pools: dict[str, WorkerPool] = {}
-        # Each worker keeps about one core busy; measurements must not disturb each other.
-        cores = os.cpu_count() or 1
-        self._at_once = 1 if options.rung is Rung.MEASURE else max(1, cores // 2)
-        self._memory = machine.share_of_memory(MEMORY_SHARE / self._at_once)
+        self._at_once = at_once
+        self._slots = asyncio.Semaphore(at_once)
+        self._memory = machine.share_of_memory(MEMORY_SHARE / at_once)
 
     async def one(self, job: _Job) -> RunOutcome:
         """Run a job; one without inputs is told instead."""
@@ -174,7 +174,8 @@ class _Runs:
         if job.scanned.inputs is None:
             return RunOutcome(_without_inputs(job, request), None, None)
         pool = self._pool(job)
-        return await pool.run(request, lambda message: self._watcher.on_event(job.target, message))
+        async with self._slots:
+            return await pool.run(request, lambda message: self._watcher.on_event(job.target, message))
 
     async def close(self) -> None:
         for pool in self._pools.values():
@@ -203,6 +204,13 @@ class _Runs:
                 chosen.path, max_running=self._at_once, spare=Spare.NONE, command=self._command
             )
         return self._pools[chosen.path]
+
+
+def _at_once(options: Options, jobs: int) -> int:
+    """How many runs go on together: each keeps about two cores busy, and measurements must not disturb each other."""
+    if options.rung is Rung.MEASURE:
+        return 1
+    return max(1, min((os.cpu_count() or 1) // 2, jobs, MOST_AT_ONCE))
 
 
 async def _in_order(runs: list[Awaitable[RunOutcome]], on_target: Callable[[TargetReport], None]) -> list[RunOutcome]:
