@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from inductoscope.compiler.failures import line_span
-from inductoscope.protocol.codes import CODES
-from inductoscope.protocol.report import DeviceSync, Finding, Rung
+from inductoscope.compiler.marks import finding_at
+from inductoscope.protocol.report import DeviceSync, Finding, Place, Rung
 
 
 def of_syncs(syncs: Iterable[DeviceSync]) -> tuple[Finding, ...]:
@@ -21,7 +20,7 @@ def _wait(sync: DeviceSync) -> Finding:
         f"The host waits for the GPU here: {sync.what} looks at a value that is on the device{value}{often}. "
         "Keep the value on the device (torch.where, masks, tensors in place of numbers), or look at it less often."
     )
-    return _finding("device-sync", sync, message)
+    return finding_at("device-sync", Place(sync.file, sync.line), message, Rung.CAPTURE, sync.count)
 
 
 def _guess(sync: DeviceSync) -> Finding:
@@ -31,20 +30,4 @@ def _guess(sync: DeviceSync) -> Finding:
         f"{sync.what} looks at a device value that could not be computed without a GPU{because}. What is shown from "
         f"here on assumes{assumed}; a real run may take another path."
     )
-    return _finding("guessed-value", sync, message)
-
-
-def _finding(code: str, sync: DeviceSync, message: str) -> Finding:
-    span = line_span(sync.file, sync.line)
-    return Finding(
-        code=code,
-        severity=CODES[code].severity,
-        file=sync.file,
-        line=sync.line,
-        column=span.column,
-        end_line=sync.line,
-        end_column=span.end_column,
-        message=message,
-        rung=Rung.CAPTURE,
-        count=sync.count,
-    )
+    return finding_at("guessed-value", Place(sync.file, sync.line), message, Rung.CAPTURE, sync.count)

@@ -6,12 +6,12 @@ The message is for people and never holds a traceback; that goes to `details`, f
 from __future__ import annotations
 
 import importlib.util
-import linecache
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from inductoscope.compiler.marks import line_span
 from inductoscope.protocol.messages import Failure, FailureKind
 from inductoscope.protocol.report import Place, Span
 
@@ -45,12 +45,6 @@ class RunFailedError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
-
-
-def line_span(file: str, line: int) -> Span:
-    """The text of one line, without its indentation; an empty span where the text is not known."""
-    text = linecache.getline(file, line).rstrip()
-    return Span(file, line, len(text) - len(text.lstrip()), line, len(text))
 
 
 def innermost(error: BaseException, is_user: IsUser) -> Place | None:

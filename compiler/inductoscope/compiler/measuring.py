@@ -17,13 +17,13 @@ from inductoscope.compiler.bench.verdicts import verdicts
 from inductoscope.compiler.compat import compiled
 from inductoscope.compiler.failures import IsUser
 from inductoscope.compiler.inputs import GivenCalls
+from inductoscope.compiler.marks import finding_at
 from inductoscope.compiler.placement import Placed, Placement
 from inductoscope.compiler.preparation import Prepared
 from inductoscope.compiler.resolve import Program
 from inductoscope.compiler.teller import Teller
-from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.messages import Run, Target
-from inductoscope.protocol.report import Benchmark, Finding, InputSet, PhaseTime, Rung, Status, TargetReport
+from inductoscope.protocol.report import Benchmark, InputSet, PhaseTime, Place, Rung, Status, TargetReport
 
 
 def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller, is_user: IsUser) -> TargetReport:
@@ -95,6 +95,7 @@ def _report(
     request: Run, benchmark: Benchmark, sets: tuple[InputSet, ...] = (), phases: tuple[PhaseTime, ...] = ()
 ) -> TargetReport:
     target = request.target
+    place = Place(target.file, target.line, target.name)
     refused = benchmark.refused is not None
     return TargetReport(
         file=target.file,
@@ -106,25 +107,10 @@ def _report(
         message=benchmark.refused,
         inputs=sets,
         phases=phases,
-        findings=tuple(_finding(target, verdict.code, verdict.message) for verdict in verdicts(benchmark)),
+        findings=tuple(finding_at(one.code, place, one.message, Rung.MEASURE) for one in verdicts(benchmark)),
         benchmark=benchmark,
     )
 
 
 def _status(benchmark: Benchmark) -> Status:
     return Status.PARTIAL if benchmark.graph_breaks else Status.COMPILED
-
-
-def _finding(target: Target, code: str, message: str) -> Finding:
-    return Finding(
-        code=code,
-        severity=CODES[code].severity,
-        file=target.file,
-        line=target.line,
-        column=0,
-        end_line=target.line,
-        end_column=0,
-        message=message,
-        rung=Rung.MEASURE,
-        function=target.name,
-    )

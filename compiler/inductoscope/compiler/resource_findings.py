@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from inductoscope.compiler.failures import line_span
-from inductoscope.protocol.codes import CODES
-from inductoscope.protocol.report import Finding, Kernel, Place, Resources, Rung
+from inductoscope.compiler.marks import finding_at
+from inductoscope.protocol.report import Finding, Kernel, Resources, Rung
 
 SPILLS_THAT_COST = 16
 """Inductor's autotuner skips configurations that spill more 32-bit registers a thread; a single `sin` spills 8."""
@@ -31,12 +30,13 @@ def _of_kernel(kernel: Kernel) -> Iterator[Finding]:
     if kernel.resources is None or not kernel.lines:
         return
     if kernel.resources.spills > SPILLS_THAT_COST:
-        yield _finding("register-spill", kernel.lines[0], _spill(kernel.name, kernel.resources))
+        yield finding_at("register-spill", kernel.lines[0], _spill(kernel.name, kernel.resources), Rung.ASSEMBLE)
     occupancy, predicted = kernel.resources.occupancy, kernel.predicted
     if occupancy is None or predicted is None or "tl.dot" in (kernel.source or ""):
         return
     if occupancy < OCCUPANCY_THAT_COSTS and predicted.us > US_WORTH_A_WORD:
-        yield _finding("low-occupancy", kernel.lines[0], _few_warps(kernel.name, occupancy, kernel.resources))
+        message = _few_warps(kernel.name, occupancy, kernel.resources)
+        yield finding_at("low-occupancy", kernel.lines[0], message, Rung.ASSEMBLE)
 
 
 def _spill(name: str, resources: Resources) -> str:
@@ -52,20 +52,4 @@ def _few_warps(name: str, occupancy: float, resources: Resources) -> str:
     return (
         f"Only {occupancy:.0%} of the warps that a multiprocessor can hold run the kernel {name} at a time{limit}, "
         f"with {resources.registers} registers a thread and {resources.shared_bytes} bytes of shared memory a block."
-    )
-
-
-def _finding(code: str, place: Place, message: str) -> Finding:
-    span = line_span(place.file, place.line)
-    return Finding(
-        code=code,
-        severity=CODES[code].severity,
-        file=place.file,
-        line=place.line,
-        column=span.column,
-        end_line=place.line,
-        end_column=span.end_column,
-        message=message,
-        rung=Rung.ASSEMBLE,
-        function=place.function,
     )
