@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 
-from inductoscope.compiler.bench import Subject, measure, verdicts
+from inductoscope.compiler.bench import Subject, clocks, measure, verdicts
+from inductoscope.compiler.bench.stats import Samples
 from inductoscope.protocol.report import Agreement, Benchmark
 
 pytestmark = pytest.mark.slow
@@ -50,6 +52,21 @@ def plain(x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
     return torch.sin(x) * scale
 
 
+@pytest.fixture(autouse=True)
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The processor time of one thread: other work on the machine does not count in it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    real = clocks.clock_for
+
+    def clock_for(device: str) -> clocks.Clock:
+        return clocks.CpuClock(time.thread_time) if device == "cpu" else real(device)
+
+    monkeypatch.setattr("inductoscope.compiler.bench.comparison.clock_for", clock_for)
+    yield
+    torch.set_num_threads(before)
+
+
 def test_inductor_on_the_cpu_gives_all_figures():
     result = run(Mlp, vector, compile=torch.compile)
     assert result.refused is None
@@ -62,7 +79,7 @@ def test_inductor_on_the_cpu_gives_all_figures():
     assert result.compile_ms > 1
     assert (result.graphs, result.graph_breaks) == (1, 0)
     assert result.numerics.agreement in (Agreement.IDENTICAL, Agreement.CLOSE)
-    assert f"{torch.get_num_threads()} thread" in result.where
+    assert "1 thread" in result.where
     assert "median and interquartile range" in result.method
 
 
@@ -222,6 +239,38 @@ def test_a_program_that_compiling_speeds_up_pays_off():
     saved_ms = (result.eager.us - result.compiled.us) / 1e3
     assert result.speedup > 1
     assert result.calls_to_pay_off == math.ceil(result.compile_ms / saved_ms)
+
+
+class Restless(clocks.CpuClock):
+    """A clock on a busy machine: every other block takes ten times as long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = 0
+
+    def block(self, call: Callable[[], object], seconds: float) -> Samples:
+        self.blocks += 1
+        return Samples((100.0 if self.blocks % 4 == 1 else 10.0,), 1)
+
+
+def test_rounds_that_disagree_give_timings_but_no_speedup(monkeypatch):
+    monkeypatch.setattr("inductoscope.compiler.bench.comparison.clock_for", lambda device: Restless())
+    result = run(lambda: plain, vector)
+    assert "rounds disagree too much" in result.refused
+    assert result.speedup is None
+    assert result.calls_to_pay_off is None
+    assert result.eager.runs == 10
+    assert result.speedup_high > 1.5 * result.speedup_low
+
+
+def test_the_clock_of_the_cpu_takes_wall_time_and_says_where():
+    clock = clocks.clock_for("cpu")
+    begun = time.perf_counter()
+    samples = clock.block(lambda: sum(range(1000)), 0.02)
+    assert samples.calls >= len(samples.us) >= 1
+    assert 0 < min(samples.us) * 1e-6 < time.perf_counter() - begun
+    assert "1 thread" in clock.where
+    assert "wall time" in clock.method
 
 
 def test_progress_tells_the_stages_in_order():

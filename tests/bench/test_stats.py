@@ -1,6 +1,8 @@
 """Figures from samples."""
 
-from inductoscope.compiler.bench.stats import Round, Samples, calls_to_pay_off, speedup, timing
+import pytest
+
+from inductoscope.compiler.bench.stats import Round, Samples, Speedup, calls_to_pay_off, speedup, timing
 from inductoscope.protocol.report import Timing
 
 
@@ -20,6 +22,15 @@ def test_rounds_that_disagree_show_in_the_range():
     rounds = [Round(Samples((10.0 * k,), 1), Samples((10.0,), 1)) for k in (1, 2, 3, 4, 5)]
     ratio = speedup(rounds)
     assert (ratio.low, ratio.high) == (2.0, 4.0)
+    assert not ratio.steady
+
+
+@pytest.mark.parametrize(
+    ("overall", "low", "high", "steady"),
+    [(2.0, 1.9, 2.1, True), (2.0, 1.0, 2.1, False), (744.0, 0.7, 672.0, False), (2.3, 1.2, 1.5, False)],
+)
+def test_a_figure_is_steady_when_all_estimates_lie_close_together(overall, low, high, steady):
+    assert Speedup(overall, low, high).steady is steady
 
 
 def test_compiling_pays_off_when_the_saved_time_exceeds_it():

@@ -3,7 +3,7 @@
 Knows callables, inputs and devices; it must not know files, targets, positions or how inputs were found.
 """
 
-from inductoscope.compiler.bench.measure import measure
+from inductoscope.compiler.bench.comparison import measure
 from inductoscope.compiler.bench.subject import Subject
 from inductoscope.compiler.bench.verdicts import Verdict, verdicts
 

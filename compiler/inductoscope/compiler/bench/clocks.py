@@ -67,7 +67,9 @@ def timed_ms(call: Callable[[], object], clock: Clock) -> tuple[object, float]:
 class CpuClock:
     """Wall time on the CPU, with as many threads as torch is set to use."""
 
-    def __init__(self) -> None:
+    def __init__(self, timer: Callable[[], float] = time.perf_counter) -> None:
+        """`timer` gives seconds; another one than wall time serves where the machine is shared."""
+        self._timer = timer
         self._threads = torch.get_num_threads()
 
     @property
@@ -82,7 +84,7 @@ class CpuClock:
 
     def block(self, call: Callable[[], object], seconds: float) -> Samples:
         """Each sample is the mean of as many calls as keep the timer's own cost below 0.1 %."""
-        timer = Timer("call()", globals={"call": call}, timer=time.perf_counter, num_threads=self._threads)
+        timer = Timer("call()", globals={"call": call}, timer=self._timer, num_threads=self._threads)
         measurement = timer.blocked_autorange(min_run_time=seconds)
         calls = measurement.number_per_run * len(measurement.raw_times)
         return Samples(tuple(seconds * 1e6 for seconds in measurement.times), calls)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from inductoscope.protocol.report import Timing
 
+# On a quiet machine the middle half of the rounds lies within a few percent; far more means that it is busy.
+_WIDEST = 1.5
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -33,6 +36,11 @@ class Speedup:
     overall: float
     low: float
     high: float
+
+    @property
+    def steady(self) -> bool:
+        """Whether the rounds agree well enough to state a figure."""
+        return max(self.high, self.overall) <= _WIDEST * min(self.low, self.overall)
 
 
 def timing(blocks: Sequence[Samples]) -> Timing:

@@ -6,6 +6,7 @@ alternating blocks, so that a machine that slows down slows both.  Must not know
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -146,16 +147,18 @@ class _Run:
         eager_timing = stats.timing([item.eager for item in rounds])
         compiled_timing = stats.timing([item.compiled for item in rounds])
         ratio = stats.speedup(rounds)
+        pays_off = stats.calls_to_pay_off(compiled.first_ms, eager_timing, compiled_timing)
         return Benchmark(
             where=self.clock.where,
             method=_method(self.clock, len(rounds), eager),
             eager=eager_timing,
             compiled=compiled_timing,
-            speedup=ratio.overall,
+            speedup=ratio.overall if ratio.steady else None,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
             compile_ms=compiled.first_ms,
-            calls_to_pay_off=stats.calls_to_pay_off(compiled.first_ms, eager_timing, compiled_timing),
+            calls_to_pay_off=pays_off if ratio.steady else None,
+            refused=None if ratio.steady else _busy(ratio),
             graphs=counted.graphs,
             graph_breaks=counted.breaks,
             numerics=self._numerics(eager, compiled),
@@ -199,6 +202,22 @@ def _refuse_without_cxx(error: BaseException) -> None:
             "Inductor needs a C++ compiler to compile for the CPU, and none was found: install g++ or clang++, "
             "or name one in the environment variable CXX."
         ) from error
+
+
+def _busy(ratio: stats.Speedup) -> str:
+    """Why there is no figure, though everything was timed."""
+    return (
+        f"The rounds disagree too much for a figure: in the middle half of them eager takes {ratio.low:.2f} to "
+        f"{ratio.high:.2f} times as long as compiled{_load()}. Measure again when nothing else runs."
+    )
+
+
+def _load() -> str:
+    """What the system says of other work, where it says anything."""
+    cores = os.cpu_count()
+    if cores is None or not hasattr(os, "getloadavg"):
+        return ""
+    return f" (load average {os.getloadavg()[0]:.1f} on {cores} processors)"
 
 
 def _method(clock: Clock, rounds: int, eager: _Side) -> str:
