@@ -88,9 +88,9 @@ describe('findInterpreter', () => {
 
 describe('expandVariables', () => {
   it('replaces the folder, the home and the environment', () => {
-    const folder = fake.folder('/work') as unknown as WorkspaceFolder;
+    const folder = fake.folder('/project') as unknown as WorkspaceFolder;
     process.env.INDUCTOSCOPE_TEST = 'value';
-    assert.equal(expandVariables('${workspaceFolder}/${env:INDUCTOSCOPE_TEST}', folder), '/work/value');
+    assert.equal(expandVariables('${workspaceFolder}/${env:INDUCTOSCOPE_TEST}', folder), '/project/value');
     assert.equal(expandVariables('${env:INDUCTOSCOPE_NOT_SET}python', folder), 'python');
     assert.equal(expandVariables('~/bin', undefined), expandVariables('${userHome}/bin', undefined));
     assert.equal(expandVariables('a~b', undefined), 'a~b');
