@@ -24,6 +24,13 @@ def load(file: str) -> Any:
     return module
 
 
+def lowering(file: str, device: str) -> Any:
+    from inductoscope.compiler.lower import Depth, Lowering
+    from inductoscope.compiler.usercode import UserCode
+
+    return Lowering(UserCode(also=(file,)), device, Depth.KERNELS)
+
+
 def main(file: str, device: str, out: str) -> None:
     simulation = None
     if device != "cpu":
@@ -43,12 +50,19 @@ def main(file: str, device: str, out: str) -> None:
         torch.manual_seed(0)
         record: dict[str, Any] = {}
         try:
-            record["result"] = program("cpu" if simulation is None else "cuda")
+            with lowering(file, device) as lower:
+                record["result"] = program("cpu" if simulation is None else "cuda")
+            record["kernels"] = [(kernel.name, kernel.language.value) for kernel in lower.facts().kernels]
+            record["problems"] = lower.facts().problems
         except Exception:  # the test shows it
             record["error"] = traceback.format_exc()
         if simulation is not None:
             record["syncs"] = [(s.what, s.line, s.value, s.count, s.reason) for s in simulation.syncs()]
+            record["notes"] = [
+                (note.topic.value, note.text, note.place and note.place.line) for note in simulation.notes()
+            ]
             record["launches"] = [(k.name, k.grid, k.configs, k.count) for k in simulation.launches()]
+            torch._dynamo.reset()
             simulation.clear()
         results[name.removeprefix("program_")] = record
     Path(out).write_text(json.dumps(results))

@@ -1,6 +1,7 @@
-"""Choices that Inductor makes by timing kernels on the card, or by recording a CUDA graph.
+"""Choices that Inductor makes by asking the card: whether padding a matmul pays, and the clock rate.
 
-Each is replaced by a stated rule, and a note says what was assumed.  Choices for other devices are left to torch.
+Timing is replaced by a stated rule, and a note says what was assumed.  Choices for other devices are left to torch.
+Autotuning and CUDA graphs are no matter of the device: whoever records Inductor's output settles them for every device.
 """
 
 from __future__ import annotations
@@ -13,22 +14,18 @@ from typing import Any
 import torch
 
 from inductoscope.compiler.simgpu.patching import Patches
-from inductoscope.compiler.simgpu.records import Journal, Topic
+from inductoscope.compiler.simgpu.records import Journal, Topic, innermost_in_trace
 from inductoscope.compiler.simgpu.target import TargetDevice
 from inductoscope.protocol.devices import Device
+from inductoscope.protocol.report import Place
 
 
 def install(target: TargetDevice, journal: Journal, patches: Patches) -> None:
-    """Patch the padding of matmuls, the choice among matmul candidates, CUDA graphs and the clock rate."""
+    """Patch the padding of matmuls and the clock rate."""
     _padding(target, journal, patches)
-    _candidates(journal, patches)
-    _cuda_graphs(journal, patches)
     patches.replace(
         torch._utils_internal, "max_clock_rate", lambda: target.device.clock_mhz, why="asks nvidia-smi for the clock"
     )
-
-
-# -- padding
 
 
 @dataclass(frozen=True)
@@ -78,24 +75,25 @@ def estimate_padding(matmul: Matmul, device: Device, *, tf32: bool) -> PaddingEs
 def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
     from torch._inductor.fx_passes import pad_mm
 
-    asked: dict[str, Matmul] = {}  # by Inductor's own key, between its two calls for one matmul
+    asked: dict[str, tuple[Matmul, Place | None]] = {}  # by Inductor's own key, between its two calls for one matmul
 
     def remember(original: Callable[..., str]) -> Callable[..., str]:
         def bench_key(match: Any, mat1: Any, mat2: Any, *args: Any, **kwargs: Any) -> str:
             key = original(match, mat1, mat2, *args, **kwargs)
             if mat1.device.type == "cuda":
-                asked[key] = _matmul(mat1, mat2)
+                stack_trace = match.output_node().meta.get("stack_trace")
+                asked[key] = _matmul(mat1, mat2), innermost_in_trace(stack_trace, journal.is_user)
             return key
 
         return bench_key
 
     def decide(original: Callable[..., Any]) -> Callable[..., Any]:
         def should_pad(key: str) -> Any:
-            matmul = asked.pop(key, None)
-            if matmul is None:
+            if key not in asked:
                 return original(key)
+            matmul, place = asked.pop(key)
             estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
-            journal.note(Topic.PADDING, _padding_text(matmul, estimate))
+            journal.note(Topic.PADDING, _padding_text(matmul, estimate), place)
             return estimate.pays
 
         return should_pad
@@ -120,58 +118,4 @@ def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:
         f"The matmul {matmul.m}x{matmul.k}x{matmul.n} is not aligned; Inductor times two forms on the GPU. "
         f"Estimated here: plain {estimate.plain_us:.0f} us, padded {estimate.padded_us:.0f} us, "
         f"so the {'padded' if estimate.pays else 'plain'} form is shown."
-    )
-
-
-# -- autotuning
-
-
-def _candidates(journal: Journal, patches: Patches) -> None:
-    from torch._inductor import select_algorithm
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def select(
-            cache: Any, name: str, choices: Any, input_nodes: Any, layout: Any, *args: Any, **kwargs: Any
-        ) -> Any:
-            kept = [choice for choice in choices if choice is not None]
-            if len(kept) > 1 and layout.device.type == "cuda":
-                journal.note(
-                    Topic.AUTOTUNE,
-                    f"{name} has {len(kept)} candidates and the winner is measured on the GPU; "
-                    "the library call is shown, or the first template where there is none.",
-                )
-                library = (choice for choice in kept if isinstance(choice, select_algorithm.ExternKernelCaller))
-                kept = [next(library, kept[0])]
-            return original(cache, name, kept, input_nodes, layout, *args, **kwargs)
-
-        return select
-
-    why = "times every candidate on the card"
-    patches.wrap(select_algorithm.AlgorithmSelectorCache, "__call__", make, why=why)
-
-
-# -- CUDA graphs
-
-
-def _cuda_graphs(journal: Journal, patches: Patches) -> None:
-    from torch._inductor import compile_fx, output_code
-
-    def make(_: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded_later(model: Any, *args: Any, **kwargs: Any) -> Any:
-            journal.note(
-                Topic.CUDA_GRAPH,
-                "CUDA graphs are on for this program; a graph is recorded when it runs on the GPU, "
-                "so errors of the recording itself are not seen here.",
-            )
-            return model
-
-        return recorded_later
-
-    # Only these two: the checks around them, and what they log, are the facts about CUDA graphs.
-    patches.wrap(compile_fx, "cudagraphify", make, why="nothing can be recorded; the decision itself stays torch's")
-    patches.replace(
-        output_code,
-        "maybe_handle_backward_generation",
-        lambda *_: None,
-        why="expects the manager of recorded graphs, which is not there",
     )

@@ -87,8 +87,11 @@ class SimulatedDeviceMode(TorchDispatchMode):
             return self._higher_order(func, args, kwargs)
         if func is torch.ops.prims.device_put.default:
             func, args, kwargs = aten._to_copy.default, args[:1], {"device": torch.device(args[1])}
-        if not fakes and not _is_ours(kwargs.get("device")):
+        device = kwargs.get("device")
+        if not fakes and not _is_ours(device):
             return func(*args, **kwargs)
+        if isinstance(device, torch.device) and device.type == "cuda" and device.index not in (None, 0):
+            raise RuntimeError("CUDA error: invalid device ordinal")
         return self._on_device(func, args, kwargs)
 
     def _on_device(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -201,7 +204,7 @@ class SimulatedDeviceMode(TorchDispatchMode):
         if self.owns(source) and isinstance(device, torch.device) and device.type == "cpu":
             return True, self._to_cpu(source, keep)
         if not self.owns(source) and _is_ours(device):
-            return True, self._from_cpu(source, device, keep, kwargs)
+            return True, self._from_cpu(source, keep, kwargs)
         return False, None
 
     def _to_cpu(self, source: FakeTensor, keep: dict[str, Any]) -> torch.Tensor:
@@ -213,10 +216,7 @@ class SimulatedDeviceMode(TorchDispatchMode):
         )
         return copied
 
-    def _from_cpu(
-        self, source: torch.Tensor, device: torch.device, keep: dict[str, Any], kwargs: dict[str, Any]
-    ) -> FakeTensor:
-        _check_index(device)
+    def _from_cpu(self, source: torch.Tensor, keep: dict[str, Any], kwargs: dict[str, Any]) -> FakeTensor:
         with torch._C._DisableTorchDispatch():
             layout = torch.empty_like(source, device="meta", requires_grad=False, **keep)
             fake = FakeTensor(self.fake, layout, DEVICE)
@@ -265,11 +265,6 @@ _SPECIAL: dict[Any, Callable[..., tuple[bool, Any]]] = {
 
 def _is_ours(device: object) -> bool:
     return isinstance(device, torch.device) and device.type == "cuda"
-
-
-def _check_index(device: torch.device) -> None:
-    if device.index not in (None, 0):
-        raise RuntimeError("CUDA error: invalid device ordinal")
 
 
 def _as_on_a_card(error: RuntimeError) -> RuntimeError:

@@ -23,13 +23,13 @@ import re
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
+from inductoscope.protocol.devices import Vendor
 
 # (query, key, value, mask or None, dropout_p, is_causal, enable_gqa) -> number of the backend
 ChooseAttention = Callable[[Any, Any, Any, Any, float, bool, bool], int]
@@ -144,37 +144,38 @@ class _ConstantFunctions:
         return address
 
 
-@dataclass(frozen=True)
-class Installed:
-    """Keeps alive what libtorch now points at.  Nothing here is ever freed: the pointers stay for good."""
+class Pointers:
+    """The three pointers, found but not yet set.  Keep the object: what libtorch points at then is in it, for good.
 
-    parts: tuple[Any, ...]
-
-
-def install(choose_attention: ChooseAttention, *, amd: bool) -> Installed:
-    """Set the three pointers.
-
-    Raises SimulationUnavailableError, with nothing changed, where the platform or this build of torch forbids it.
+    Raises SimulationUnavailableError where the platform or this build of torch does not allow it.
     """
-    functions = _ConstantFunctions()
-    try:
-        lib = _Libraries()
-        guard_slots = _virtual_methods("c10/core/impl/DeviceGuardImplInterface.h")
-        hook_slots = _hook_slots()
-    except (OSError, AttributeError, ValueError) as error:
-        raise SimulationUnavailableError(
-            f"torch {torch.__version__} lacks something it needs ({error}); versions 2.11 to 2.15 are known to work."
-        ) from error
-    if "deviceCount" not in guard_slots or "isAvailable" not in hook_slots:
-        raise SimulationUnavailableError(f"the headers of torch {torch.__version__} are laid out in an unknown way.")
-    return Installed(
-        (
-            functions,
-            *_install_guard(lib, functions, guard_slots),
-            *_install_hooks(lib, functions, hook_slots, {**_CUDA_HOOKS, **(_HIP_HOOKS if amd else {})}),
-            *_install_attention(lib, functions.is_arm, choose_attention),
-        )
-    )
+
+    def __init__(self) -> None:
+        self._functions = _ConstantFunctions()
+        try:
+            self._lib = _Libraries()
+            self._guard_slots = _virtual_methods("c10/core/impl/DeviceGuardImplInterface.h")
+            self._hook_slots = _hook_slots()
+        except (OSError, AttributeError, ValueError) as error:
+            raise SimulationUnavailableError(
+                f"torch {torch.__version__} lacks something it needs ({error}); 2.11 to 2.15 are known to work."
+            ) from error
+        if "deviceCount" not in self._guard_slots or "isAvailable" not in self._hook_slots:
+            raise SimulationUnavailableError(
+                f"the headers of torch {torch.__version__} are laid out in an unknown way."
+            )
+        self._parts: list[Any] = []
+
+    def install(self, choose_attention: ChooseAttention, hooks: dict[str, int | float]) -> None:
+        """Set them; `hooks` is what the slots of CUDAHooks answer (`hooks_for`)."""
+        self._parts += _install_guard(self._lib, self._functions, self._guard_slots)
+        self._parts += _install_hooks(self._lib, self._functions, self._hook_slots, hooks)
+        self._parts += _install_attention(self._lib, self._functions.is_arm, choose_attention)
+
+
+def hooks_for(vendor: Vendor) -> dict[str, int | float]:
+    """What CUDAHooks answers for a device of `vendor`."""
+    return {**_CUDA_HOOKS, **_HIP_HOOKS} if vendor is Vendor.AMD else dict(_CUDA_HOOKS)
 
 
 class _Libraries:

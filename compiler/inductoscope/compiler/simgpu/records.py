@@ -22,10 +22,7 @@ class Topic(enum.Enum):
     """What a note is about: something that only a card, or another machine, can decide."""
 
     PADDING = "pad_mm"
-    AUTOTUNE = "autotune"
-    CUDA_GRAPH = "cudagraph"
     SELF_TEST = "self-test"
-    ENVIRONMENT = "environment"
     VALUES = "values"
 
 

@@ -145,7 +145,9 @@ def simulate(device: Device, is_user: IsUser | None = None) -> Simulation:
 
 
 def _build(device: Device, is_user: IsUser) -> Simulation:
-    _check_requirements()
+    _check_triton()
+    pointers = native.Pointers()
+    _import_inductor()
     from inductoscope.compiler.simgpu import triton_driver, user_kernels  # they need Triton
 
     target, journal, applied = TargetDevice(device), Journal(is_user), Patches()
@@ -153,7 +155,7 @@ def _build(device: Device, is_user: IsUser) -> Simulation:
     def choose(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> int:
         return sdpa.choose(target.device, sdpa.Call(q, k, v, mask, dropout, causal, grouped))
 
-    pointers = native.install(choose, amd=device.is_amd)
+    pointers.install(choose, native.hooks_for(device.vendor))
     cuda_api.install(target, applied)
     triton_driver.install(target)
     mode = SimulatedDeviceMode(Tape(), journal)
@@ -172,25 +174,22 @@ def _build(device: Device, is_user: IsUser) -> Simulation:
     return simulation
 
 
-def _check_requirements() -> None:
+def _check_triton() -> None:
     try:
         import triton  # noqa: F401
     except ImportError as error:
         raise SimulationUnavailableError(
             f"Triton is not installed in this environment ({error}); `pip install triton` adds it, no GPU is needed."
         ) from error
-    with _inductor_without_workers():
+
+
+def _import_inductor() -> None:
+    import torch._inductor.config as inductor
+
+    with inductor.patch(compile_threads=1):  # importing it starts a pool of compiler processes otherwise
         import torch._dynamo
         import torch._inductor.async_compile
         import torch._inductor.compile_fx  # noqa: F401
-
-
-@contextlib.contextmanager
-def _inductor_without_workers() -> Iterator[None]:
-    import torch._inductor.config as inductor
-
-    with inductor.patch(compile_threads=1):
-        yield
 
 
 @contextlib.contextmanager

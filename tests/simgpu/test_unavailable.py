@@ -1,0 +1,79 @@
+"""Where a GPU cannot be simulated, the user gets a sentence with the reason, and torch stays as it was."""
+
+import mmap
+import platform
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def run(text: str) -> subprocess.CompletedProcess[str]:
+    text = (
+        "import torch\nfrom inductoscope.protocol import devices\nfrom inductoscope.compiler import simgpu\n"
+        "H200, A100, MI300X = map(devices.find, ('H200', 'A100', 'MI300X'))\n" + textwrap.dedent(text)
+    )
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_importing_changes_nothing() -> None:
+    done = run("""
+        assert not torch.cuda.is_available() or not torch.cuda.is_initialized()
+        assert simgpu.active() is None
+        assert torch.Generator is torch._C.Generator
+        assert torch.nn.Module._apply.__module__ == "torch.nn.modules.module"
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+SABOTAGES = {
+    "riscv64": "import platform; platform.machine = lambda: 'riscv64'",
+    "darwin": "import sys; sys.platform = 'darwin'",
+    "executable memory": "import mmap\ndef no(*a, **k): raise PermissionError(13, 'Permission denied')\nmmap.mmap = no",
+    "pip install triton": "import sys; sys.modules['triton'] = None",
+    "laid out in an unknown way": "native._virtual_methods = lambda header: ['other']",
+    "2.11 to 2.15": "def no(header): raise FileNotFoundError(2, 'gone', header)\nnative._virtual_methods = no",
+}
+
+
+def test_refusal_is_a_sentence_and_leaves_torch_alone() -> None:
+    done = run(f"""
+import os, sys
+from inductoscope.compiler.simgpu import native
+for sabotage in {list(SABOTAGES.values())!r}:
+    if (child := os.fork()) == 0:
+        exec(sabotage)
+        try:
+            simgpu.simulate(H200)
+        except simgpu.SimulationUnavailableError as error:
+            print(error, flush=True)
+        assert simgpu.active() is None
+        assert torch.ones(2, requires_grad=True).sum().backward() is None
+        assert not torch._C._has_cuda or torch.version.cuda
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+""")
+    assert done.returncode == 0, done.stderr
+    sentences = done.stdout.strip().splitlines()
+    assert len(sentences) == len(SABOTAGES)
+    for reason, sentence in zip(SABOTAGES, sentences, strict=True):
+        assert reason in sentence
+        assert sentence.startswith("The GPU cannot be simulated here: ")
+        assert sentence.endswith("Use `--device cpu`.")
+
+
+@pytest.mark.skipif(platform.machine() not in {"x86_64", "aarch64"}, reason="the platforms with machine code")
+def test_machine_code_of_this_platform_returns_its_constant() -> None:
+    import ctypes
+
+    from inductoscope.compiler.simgpu.native import _ConstantFunctions
+
+    functions = _ConstantFunctions()
+    for value in (0, 1, 91900, 2**31):
+        assert ctypes.CFUNCTYPE(ctypes.c_uint32)(functions.returning(value))() == value
+    assert ctypes.CFUNCTYPE(ctypes.c_double)(functions.returning(1e-5))() == 1e-5
+    assert functions.returning(1) == functions.returning(1) != functions.returning(1.0)
+    assert functions._used < mmap.PAGESIZE
