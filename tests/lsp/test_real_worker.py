@@ -52,7 +52,12 @@ async def test_a_model_with_a_break_from_opening_to_its_mending(tmp_path: Path) 
         assert benchmark == "Benchmark compiled vs eager"
         assert e.statuses[-1].health == "ok" and e.statuses[-1].torch.startswith("2.")
 
-        mended = MODEL.source.replace('print("half way")', "pass")
+        (fix,) = await e.actions("model.py", MODEL["print"], only=["quickfix"])
+        assert fix.edit is not None and fix.edit.changes is not None
+        ((edit,),) = fix.edit.changes.values()
+        lines = MODEL.source.split("\n")
+        lines[edit.range.start.line : edit.range.end.line] = edit.new_text.removesuffix("\n").split("\n")
+        mended = "\n".join(lines)
         e.edit("model.py", 2, mended)
         e.save("model.py", mended)
         answer = await e.sync("model.py", 2)

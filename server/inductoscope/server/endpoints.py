@@ -233,7 +233,7 @@ class Endpoints:
         found = actions.actions(snapshot, path, params.range.start.line + 1, params.range.end.line + 1)
         wanted = (item for item in found if to_lsp.kind_wanted(item.kind.value, params.context.only))
         possible = (item for item in wanted if client.disabled_actions or item.disabled is None)
-        return [to_lsp.code_action(item, self._editor.where(snapshot)) for item in possible]
+        return [to_lsp.code_action(item, self._editor.where(snapshot), client) for item in possible]
 
     def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         """The text of a document that is made of results."""

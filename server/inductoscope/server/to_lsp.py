@@ -158,20 +158,21 @@ def command(item: Command, where: Where) -> types.Command:
     return types.Command(item.title, item.name.value, arguments=arguments)
 
 
-def code_action(action: Action, where: Where) -> types.CodeAction:
+def code_action(action: Action, where: Where, client: Profile) -> types.CodeAction:
     """A code action."""
     return types.CodeAction(
         title=action.title,
         kind=action.kind.value,
         disabled=types.CodeActionDisabled(action.disabled) if action.disabled else None,
         command=command(action.command, where) if action.command and not action.disabled else None,
+        diagnostics=[diagnostic(action.fix.answers, where, client)] if action.fix else None,
         edit=_edit(action.fix, where) if action.fix else None,
     )
 
 
 def _edit(fix: Fix, where: Where) -> types.WorkspaceEdit:
-    at = types.Position(fix.line - 1, 0)
-    return types.WorkspaceEdit(changes={where.uri(fix.path): [types.TextEdit(types.Range(at, at), fix.text)]})
+    lines = types.Range(types.Position(fix.line - 1, 0), types.Position(fix.end_line - 1, 0))
+    return types.WorkspaceEdit(changes={where.uri(fix.path): [types.TextEdit(lines, fix.text)]})
 
 
 def kind_wanted(kind: str, only: Sequence[Any] | None) -> bool:
