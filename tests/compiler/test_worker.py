@@ -11,7 +11,7 @@ import pytest
 
 from inductoscope.compiler import worker
 from inductoscope.protocol.messages import PROTOCOL, FailureKind, FindingFound, Progress, Run, RungDone, TargetKind
-from inductoscope.protocol.report import Rung, Status
+from inductoscope.protocol.report import KernelLanguage, Rung, Status
 from support.raw_worker import RawWorker, a_run, do
 
 slow = pytest.mark.slow
@@ -176,6 +176,34 @@ def test_unsaved_text_is_what_findings_are_about(tmp_path: Path) -> None:
     unsaved = f"import torch\n\n\n\ndef f(x):\n    y = x + 1\n    print(y)\n    return y\n{RESULT}"
     report = do(_function(file, overlays={str(file): unsaved})).report
     assert [(finding.code, finding.line) for finding in report.findings] == [("graph-break", 7)]
+
+
+@slow
+def test_a_simulated_gpu_gives_kernels_registers_and_the_places_that_wait(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    text = """
+    REQUIRES = "cuda"
+
+    def f(x):
+        y = x.softmax(-1)
+        if y.sum() > 0:
+            y = y + 1
+        return y
+
+    def exercise(fn):
+        fn(torch.ones(4, 8, device="cuda"))
+    """
+    talk = do(_function(_file(tmp_path, text), device="sim:H200", rung=Rung.ASSEMBLE))
+    report = talk.report
+    assert [one.rung for one in talk.messages if isinstance(one, RungDone)] == [Rung.LOWER, Rung.ASSEMBLE]
+    assert (report.rung, report.status, report.inputs[0].args) == (Rung.ASSEMBLE, Status.PARTIAL, ("f32[4, 8]",))
+    assert ("device-sync", 8) in [(finding.code, finding.line) for finding in report.findings]
+    assert len(report.kernels) >= 2
+    for kernel in report.kernels:
+        assert kernel.language is KernelLanguage.TRITON
+        assert kernel.resources is not None
+        assert kernel.resources.registers > 0
+        assert kernel.predicted is not None
 
 
 @slow
