@@ -23,7 +23,7 @@ class Model(nn.Module):
 
 
 def exercise(fn):
-    ids = torch.randint(0, 50, (2, 8))
+    ids = torch.randint(0, 50, (2, 8), device=next(fn.parameters()).device)
     loss = fn(ids, ids)
     loss.backward()
     return loss

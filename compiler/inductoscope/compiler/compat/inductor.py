@@ -363,3 +363,38 @@ def peak_bytes(graph: Any) -> int | None:
     except Exception:  # planning refuses graphs with subgraphs or unusual layouts
         return None
     return int(peak)
+
+
+@dataclass(frozen=True)
+class HandWritten:
+    """The text of a hand-written Triton kernel from its `def` on, and where that line stands."""
+
+    text: str
+    file: str
+    line: int
+
+
+def hand_written(node: torch.fx.Node) -> HandWritten | None:
+    """The Triton kernel that a graph node launches, in the user's own text; None for any other node.
+
+    Dynamo keeps the kernels of a process in a table and puts an index into the graph; `@triton.autotune` and
+    `@triton.heuristics` wrap the function in `fn`.
+    """
+    if "kernel_idx" not in node.kwargs:
+        return None
+    table = importlib.import_module("torch._higher_order_ops.triton_kernel_wrap").kernel_side_table
+    kernel = table.get_kernel(node.kwargs["kernel_idx"])
+    while hasattr(kernel, "fn") and not hasattr(kernel, "src"):
+        kernel = kernel.fn
+    try:
+        code, text = kernel.fn.__code__, str(kernel.src)
+        above = inspect.getsource(kernel.fn).split("def ", maxsplit=1)[0].count("\n")
+    except (AttributeError, OSError, TypeError):
+        return None
+    return HandWritten(text, code.co_filename, code.co_firstlineno + above)
+
+
+def hand_written_grid(node: torch.fx.Node) -> str | None:
+    """The launch grid of a hand-written Triton kernel; several, one a configuration, only where all are equal."""
+    grids = {tuple(map(str, grid)) for grid in node.kwargs.get("grid", ())}
+    return f"({', '.join(grids.pop())})" if len(grids) == 1 else None

@@ -12,6 +12,7 @@ from inductoscope.compiler.lower.places import Places, stack_of
 from inductoscope.protocol.report import Finding, Place
 
 _LONGEST = 300
+_OURS = "inductoscope."
 
 
 def sentence(error: BaseException, node: torch.fx.Node | None) -> str:
@@ -35,6 +36,14 @@ def error_finding(error: BaseException, node: torch.fx.Node | None, places: Plac
         hint="torch.compile would raise here. Run this part without it (torch.compiler.disable), or write the line "
         "with other operators.",
     )
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether the error was raised by one of our own hooks: a defect here, which must not be blamed on the program."""
+    traceback = _cause(error).__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and str(traceback.tb_frame.f_globals.get("__name__", "")).startswith(_OURS)
 
 
 def _cause(error: BaseException) -> BaseException:

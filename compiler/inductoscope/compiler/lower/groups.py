@@ -54,7 +54,7 @@ def build_groups(
 def _ops(nodes: tuple[torch.fx.Node, ...], places: Places) -> tuple[GroupOp, ...]:
     found = []
     for node in nodes:
-        name, place = op_name(node), places.of(node)
+        name, place = op_name(node), places.nearest(node)
         if name is not None:
             found.append(GroupOp(name, place.file if place else None, place.line if place else None))
     return tuple(found)

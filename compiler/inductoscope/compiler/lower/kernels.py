@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
 from inductoscope.compiler.lower.launch import launch_of
-from inductoscope.compiler.lower.line_map import computing_lines, nodes_by_line
+from inductoscope.compiler.lower.line_map import body_lines, computing_lines, nodes_by_line, own_lines
 from inductoscope.compiler.lower.nodes import Origins
 from inductoscope.compiler.lower.places import Places, distinct
 from inductoscope.compiler.lower.record_mode import Choices
@@ -30,10 +28,11 @@ class KernelBuilder:
         """The kernels in call order; `sources` holds a text a call, None for a library's."""
         origins = Origins(self.noted)
         calls = zip(self.noted.calls, sources, strict=True)
-        return [self._kernel(call, origins.of_call(call), source) for call, source in calls]
+        return [self._kernel(call, origins, source) for call, source in calls]
 
-    def _kernel(self, call: Call, nodes: tuple[torch.fx.Node, ...], source: str | None) -> Kernel:
-        lines = distinct(map(self.places.of, nodes))
+    def _kernel(self, call: Call, origins: Origins, source: str | None) -> Kernel:
+        nodes = origins.of_call(call)
+        lines = distinct(map(self.places.nearest, nodes))
         moved = traffic(call)
         language = _language(source)
         return Kernel(
@@ -42,21 +41,27 @@ class KernelBuilder:
             phase=self.phase,
             graph=self.graph_id,
             source=source,
-            lines=lines,
+            lines=distinct(map(self.places.of, nodes)),
             library_lines=distinct(map(self.places.library, nodes)),
-            line_map=self._line_map(call, source, lines) if source and not call.extern else (),
+            line_map=self._line_map(call, origins, source, lines) if source else (),
             bytes_read=moved.read,
             bytes_written=moved.written,
             flops=flops(call, nodes),
-            launch=launch_of(source) if source and language is KernelLanguage.TRITON else None,
+            launch=launch_of(source, nodes) if source and language is KernelLanguage.TRITON else None,
             user_written=call.extern and source is not None,
             note=next((self.choices.by_node[node] for node in nodes if node in self.choices.by_node), None),
         )
 
-    def _line_map(self, call: Call, source: str, lines: tuple[Place, ...]) -> tuple[LineMapping, ...]:
+    def _line_map(self, call: Call, origins: Origins, source: str, lines: tuple[Place, ...]) -> tuple[LineMapping, ...]:
+        if call.extern:
+            return own_lines(origins.of_call(call), source)
         nodes = nodes_by_line(self.noted, call, source)
-        found = {at: place for at, node in nodes.items() if (place := self.places.of(node))}
-        if len(lines) == 1:  # the whole kernel is one line of the model, so is what no operation claims
+        found = {at: place for at, node in nodes.items() if (place := self.places.nearest(node))}
+        template = next((leaf for leaf in call.nodes if leaf.is_template()), None)
+        body = self.places.nearest(origins.creator(template)) if template else None
+        if body is not None:  # what neither prologue nor epilogue wrote stands in the template itself
+            found = {**dict.fromkeys(body_lines(source), body), **found}
+        elif len(lines) == 1:  # the whole kernel is one line of the model, so is what no operation claims
             found = {**dict.fromkeys(computing_lines(source), lines[0]), **found}
         return tuple(LineMapping(at, place.file, place.line) for at, place in sorted(found.items()))
 

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import re
 
+import torch
+
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.protocol.report import Launch
 
+# How Inductor writes a division that rounds up: Python's floor division of negative numbers.
+_CEILING = re.compile(r"-\(\(([^()]+)\) // -\(([^()]+)\)\)")
 
-def launch_of(source: str) -> Launch | None:
-    """Launch facts of a kernel; what depends on the candidate that wins is None unless there is only one."""
+
+def launch_of(source: str, nodes: tuple[torch.fx.Node, ...]) -> Launch | None:
+    """Launch facts of a kernel; what depends on the candidate that wins is None unless there is only one.
+
+    The grid of a hand-written kernel stands in the program and not in the kernel: a node among `nodes` tells it.
+    """
     tuner = compat.autotuner(source)
     if tuner is None or not tuner.configs:
         return None
     only = tuner.configs[0] if len(tuner.configs) == 1 else None
-    grid = compat.grid_expression(tuner.inductor_meta, only.kwargs if only else {})
+    own = next(filter(None, map(compat.hand_written_grid, nodes)), None)
+    grid = own or compat.grid_expression(tuner.inductor_meta, only.kwargs if only else {})
     return Launch(
-        grid=_with_sizes(grid, source) if grid else None,
+        grid=_CEILING.sub(r"cdiv(\1, \2)", _with_sizes(grid, source)) if grid else None,
         num_warps=only.num_warps if only else None,
         num_stages=only.num_stages if only else None,
         configs=len(tuner.configs),

@@ -89,10 +89,12 @@ def _why(node: torch.fx.Node, call: Call) -> str | None:
     name = target._schema.name.split("::")[-1]
     if name.removesuffix("_backward") in _BELONGS or any(part in name for part in _BELONGS_IF_NAMED):
         return None
-    if _is_copy(name):
+    if _is_copy(name) or name.startswith("inductor_"):  # the latter are Inductor's own helpers for random numbers
         return None
     if _complex(node):
         return "Inductor does not generate code for complex numbers"
+    if torch.Tag.dynamic_output_shape in target.tags:
+        return "the size of its result depends on the data"
     device = _device(call)
     if compat.only_falls_back(target):
         return "Inductor has no code generator for it"

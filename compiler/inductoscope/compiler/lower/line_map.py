@@ -10,7 +10,9 @@ import re
 
 from torch.fx import Node
 
+from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower.recording import Call, Compilation, KernelText
+from inductoscope.protocol.report import LineMapping
 
 # A line that computes, reads or writes something of the model, as opposed to index arithmetic and ceremony.
 COMPUTING = re.compile(
@@ -46,11 +48,37 @@ def nodes_by_line(noted: Compilation, call: Call, source: str) -> dict[int, Node
     return _with_declarations(found, source)
 
 
+def own_lines(nodes: tuple[Node, ...], source: str) -> tuple[LineMapping, ...]:
+    """The lines of a hand-written kernel in the file that it was written in."""
+    original = next(filter(None, map(compat.hand_written, nodes)), None)
+    if original is None:
+        return ()
+    lines, wanted = source.splitlines(), original.text.rstrip().splitlines()
+    start = next((at for at, line in enumerate(lines) if wanted and line == wanted[0]), len(lines))
+    pairs = enumerate(zip(lines[start:], wanted, strict=False))
+    return tuple(
+        LineMapping(start + at + 1, original.file, original.line + at)
+        for at, (line, want) in pairs
+        if line == want and line.strip()
+    )
+
+
+def body_lines(source: str) -> list[int]:
+    """The 1-based numbers of all lines inside a kernel's function that are not empty."""
+    lines = source.splitlines()
+    start = _function(lines)
+    return [at + 1 for at, line in enumerate(lines) if at > start and line.strip()]
+
+
 def computing_lines(source: str) -> list[int]:
     """The 1-based numbers of those lines of a kernel that compute, read or write something of the model."""
     lines = source.splitlines()
-    start = next((at for at, line in enumerate(lines) if line.startswith(("def ", 'extern "C"'))), 0)
+    start = _function(lines)
     return [at + 1 for at, line in enumerate(lines) if at > start and COMPUTING.search(line)]
+
+
+def _function(lines: list[str]) -> int:
+    return next((at for at, line in enumerate(lines) if line.startswith(("def ", 'extern "C"'))), 0)
 
 
 def _with_declarations(found: dict[int, Node], source: str) -> dict[int, Node]:

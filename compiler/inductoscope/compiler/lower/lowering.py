@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -19,7 +20,7 @@ import torch
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.eager import copied
-from inductoscope.compiler.lower.errors import error_finding, sentence
+from inductoscope.compiler.lower.errors import error_finding, is_ours, sentence
 from inductoscope.compiler.lower.facts import Depth, LowerFacts
 from inductoscope.compiler.lower.findings import finding
 from inductoscope.compiler.lower.groups import build_groups
@@ -155,6 +156,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             raise
         except Exception as error:  # whatever Inductor raises would reach the user as a failed compilation
             _LOG.info("Inductor failed on graph %s", graph_id, exc_info=True)
+            if is_ours(error):
+                raise
             self._problems.append(sentence(error, recording.failed_node))
             self._errors.append(error_finding(error, recording.failed_node, self._places, graph.verdict.place))
             return graph
@@ -170,7 +173,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             graph.groups += build_groups(noted, graph.id, first, self._places, sources)
             kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
             graph.kernels += kernels
-            graph.user_kernels += [(k.name, place) for k in kernels if k.user_written for place in k.lines]
+            graph.user_kernels += [(_own_name(k), place) for k in kernels if k.user_written for place in k.lines]
             graph.wrappers.append(Wrapper(graph.id, phase, "python", noted.wrapper))
             graph.fallbacks += fallbacks(noted, phase, self._places)
             graph.memory = add(graph.memory, memory_of(noted))
@@ -196,6 +199,12 @@ def _user_kernel_findings(graphs: list[_Graph]) -> list[Finding]:
         finding("user-kernel", place, f"The hand-written Triton kernel {name} is captured without a graph break.")
         for name, place in found
     ]
+
+
+def _own_name(kernel: Kernel) -> str:
+    """The name of a hand-written kernel in the program; the wrapper's has a number added."""
+    written = re.search(r"^def (\w+)\(", kernel.source or "", re.MULTILINE)
+    return written[1] if written else kernel.name
 
 
 def _simulation() -> Simulation:

@@ -45,13 +45,14 @@ class Origins:
         """The graph nodes that went into a kernel.
 
         A library call stands for one node, though Inductor also lists those that its inputs came from.  A copy into
-        the layout that a library wants has no origin of its own: it was made for the operator that wants it.
+        the layout that a library wants has no origin of its own: it was made for the operator that wants it.  A buffer
+        that a hand-written kernel writes lists that kernel among its origins, which is a kernel of its own.
         """
         creators = [creator for creator in map(self.creator, call.nodes) if creator is not None]
         if call.extern and creators:
             return (creators[0],)
         found = [node for leaf in call.nodes for node in getattr(leaf.node, "origins", ())]
-        operators = [node for node in found if isinstance(node, torch.fx.Node) and node.op == "call_function"]
+        operators = [node for node in found if isinstance(node, torch.fx.Node) and _computes(node)]
         return self.sorted(operators or map(on_whose_behalf, creators))
 
     def sorted(self, nodes: Iterable[torch.fx.Node]) -> tuple[torch.fx.Node, ...]:
@@ -64,3 +65,7 @@ class Origins:
             offset = len(self._order)
             self._order.update({other: offset + at for at, other in enumerate(node.graph.nodes)})
         return self._order.get(node, len(self._order))
+
+
+def _computes(node: torch.fx.Node) -> bool:
+    return node.op == "call_function" and "kernel_idx" not in node.kwargs

@@ -57,11 +57,18 @@ class Places:
         return self.in_stack(stack_of(node))
 
     def library(self, node: torch.fx.Node | None) -> Place | None:
-        """The innermost line in third-party code (neither the user's nor torch's) behind a graph node."""
-        for frame in reversed(frames(stack_of(node))):
-            if not self._user_code.is_user(frame.file) and not frame.file.startswith(self._torch):
-                return frame
-        return None
+        """The innermost line outside the user's code that tells more than the user's own line.
+
+        Third-party code where there is any; torch's own (`torch/nn/modules`) only where no user line stands behind the
+        node, as when a module of torch is compiled as it is.
+        """
+        found = [frame for frame in reversed(frames(stack_of(node))) if not self._user_code.is_user(frame.file)]
+        third_party = next((frame for frame in found if not frame.file.startswith(self._torch)), None)
+        return third_party or (found[0] if found and self.of(node) is None else None)
+
+    def nearest(self, node: torch.fx.Node | None) -> Place | None:
+        """The user's line behind a node, else the library's."""
+        return self.of(node) or self.library(node)
 
 
 def stack_of(node: torch.fx.Node | None) -> str | None:
