@@ -34,6 +34,7 @@ from inductoscope.protocol.report import (
     TargetReport,
     Timing,
 )
+from inductoscope.server import words
 from inductoscope.server.text import report as text_of
 from inductoscope.server.text.view import Part, View
 
@@ -260,6 +261,11 @@ def test_a_failure_is_said_once() -> None:
 
 def test_markup_in_user_text_is_text() -> None:
     assert "[red]x[/red]" in shown(dataclasses.replace(PLAIN, message="[red]x[/red]"))
+
+
+def test_a_benchmark_without_a_clear_winner() -> None:
+    result = Benchmark(where="this CPU", method="", speedup=1.02, speedup_low=0.98, speedup_high=1.05)
+    assert words.benchmark(result) == "compiled about as fast as eager on this CPU (0.98 to 1.05 times as fast)"
 
 
 def test_a_benchmark() -> None:

@@ -120,6 +120,10 @@ def benchmark(result: Benchmark) -> str:
     """A benchmark in one line, with where it was taken."""
     if result.refused is not None or result.speedup is None:
         return f"no speed-up ({result.where}): {result.refused or 'nothing could be compared'}"
+    low, high = result.speedup_low, result.speedup_high
+    if low is not None and high is not None and low <= 1 <= high:
+        times = f"{low:.2f} to {high:.2f} times as fast"
+        return f"compiled about as fast as eager on {result.where} ({times}){_timings(result.compiled, result.eager)}"
     verb = "faster" if result.speedup >= 1 else "slower"
     factor = result.speedup if result.speedup >= 1 else 1 / result.speedup
     return f"compiled {factor:.2f}x {verb} than eager on {result.where}{_timings(result.compiled, result.eager)}"
