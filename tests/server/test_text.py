@@ -186,6 +186,18 @@ def test_the_table_of_fusion_groups() -> None:
     assert "triton_red_fused_1" in shown(report, Part.BACKWARD)
 
 
+def test_what_a_loop_repeats_is_one_row() -> None:
+    report = dataclasses.replace(
+        PLAIN,
+        graphs=(Graph("0/0", "f", FILE, 12, 5),),
+        fusion_groups=(group(0, "triton_a"), group(1, "triton_b"), group(2, "triton_a"), group(3, "triton_a")),
+    )
+    names = [
+        line.split("  ")[0] for line in shown(report).replace("   t", "t").split("\n") if line.startswith("triton")
+    ]
+    assert names == ["triton_a x3", "triton_b"]
+
+
 def test_a_narrow_terminal_folds_and_loses_nothing() -> None:
     report = dataclasses.replace(
         PLAIN, graphs=(Graph("0/0", "f", FILE, 12, 5),), fusion_groups=(group(0, "triton_poi_fused_add_0"),)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
+
+T = TypeVar("T", bound=Hashable)
 
 _NO_LIMIT = 1_000_000
 
@@ -41,9 +44,9 @@ def paragraph(text: str, style: str = "", indent: int = 4) -> RenderableType:
     return indented(Text(text, style), indent)
 
 
-def counted(items: Iterable[str]) -> Iterator[tuple[str, int]]:
+def counted(items: Iterable[T]) -> Iterator[tuple[T, int]]:
     """Different items in order of appearance, with how often each occurs."""
-    counts: dict[str, int] = {}
+    counts: dict[T, int] = {}
     for item in items:
         counts[item] = counts.get(item, 0) + 1
     yield from counts.items()

@@ -25,6 +25,8 @@ SOURCE_LINES = 60
 
 _TRITON_BODY = re.compile(r"^@triton\.jit", re.MULTILINE)
 
+_LIBRARY = "library"
+
 Row = tuple[FusionGroup, "Kernel | None"]
 
 
@@ -58,6 +60,7 @@ def _title(graph: Graph, view: View) -> str:
 
 
 def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Table:
+    """One line for each different row; what a loop repeats is counted."""
     predicted = any(kernel is not None and kernel.predicted is not None for _, kernel in rows)
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("kernel", overflow="fold", ratio=3)
@@ -66,17 +69,22 @@ def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Tab
     table.add_column("fused", no_wrap=True)
     if predicted:
         table.add_column("predicted", justify="right", no_wrap=True)
-    for group, kernel in rows:
-        cells: list[RenderableType] = [
-            Text(group.kernel, "dim" if group.kind == "extern" else "cyan"),
-            "library" if group.kind == "extern" else group.kind,
-            Text(_operators(group, report, view)),
-            "-" if group.fusion == "none" else group.fusion,
-        ]
-        if predicted:
-            cells.append(words.duration(kernel.predicted.us) if kernel is not None and kernel.predicted else "-")
-        table.add_row(*cells)
+    for (name, *cells), times in counted(_cells(group, kernel, report, view) for group, kernel in rows):
+        style = "dim" if cells[0] == _LIBRARY else "cyan"
+        label = Text.assemble((name, style), f" x{times}" if times > 1 else "")
+        table.add_row(label, *map(Text, cells if predicted else cells[:-1]))
     return table
+
+
+def _cells(group: FusionGroup, kernel: Kernel | None, report: TargetReport, view: View) -> tuple[str, ...]:
+    """Kernel, kind, operators, fused how, predicted time of one launch."""
+    return (
+        group.kernel,
+        _LIBRARY if group.kind == "extern" else group.kind,
+        _operators(group, report, view),
+        "-" if group.fusion == "none" else group.fusion,
+        words.duration(kernel.predicted.us) if kernel is not None and kernel.predicted else "-",
+    )
 
 
 def _operators(group: FusionGroup, report: TargetReport, view: View) -> str:
