@@ -6,10 +6,12 @@ wrong comes up as `RunFailedError` and ends as `RunFailed`, with what was known 
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from inductoscope.compiler import assembling, device_findings, loader, measuring, merge, placement, resolve
 from inductoscope.compiler.capture import Capture, Program
+from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.settings import compiling_is_off
 from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
@@ -73,12 +75,16 @@ class _Climb:
         depth = Depth.KERNELS if request.rung.reaches(Rung.LOWER) else Depth.GRAPHS
         program = resolve.compile_program(prepared.placed.program, prepared.conventions, target, is_user)
         # A file that names its backend speaks for the whole program; elsewhere our calls are only a sample of it.
-        extent = Program.SAMPLE if prepared.conventions.backend is None else Program.WHOLE
+        named = prepared.conventions.backend is not None
+        extent = Program.WHOLE if named else Program.SAMPLE
         capture = Capture(self._user_code, target, self._teller.finding, extent)
+        # Where neither the file nor the program itself asks for Inductor, its guards are not the program's.
+        asked = named or prepared.placed.program.is_compiled
+        guards = contextlib.nullcontext() if asked else dynamo.backend_guards_left_out()
         lowering = Lowering(self._user_code, request.device, depth)
         log = CallLog(prepared.placed.source.origin, capture.begin_call)
         try:
-            with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), capture, lowering:
+            with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), capture, lowering, guards:
                 error = drive(prepared.placed, program, log, target, is_user)
                 if error is not None:
                     capture.compile_error(error)

@@ -75,7 +75,7 @@ class BreakLog:
 
     def meet(self, event: dynamo.BreakEvent) -> Key:
         """Take in one report of a break; returns the key of its root cause."""
-        texts = read_breaks(getattr(event.error, "msg", None) or str(event.error))
+        texts = read_breaks(event.message)
         outcome = outcome_of(event.reason)
         earlier = self._last_in_frame.get(event.compile_id)
         if earlier and outcome is not Outcome.SPLIT:
@@ -88,7 +88,7 @@ class BreakLog:
 
     def forbid(self, error: BaseException) -> None:
         """Take in a break that `fullgraph=True` turned into an error.  Its finding is the error's."""
-        texts = read_breaks(getattr(error, "msg", None) or str(error))
+        texts = read_breaks(dynamo.message_of(error))
         key = self._add(texts, dynamo.traced_frames(error), Outcome.FUNCTION_EAGER, "?")
         self._entries[key].fullgraph = True
 

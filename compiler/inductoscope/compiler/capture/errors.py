@@ -28,14 +28,25 @@ _LONGEST = 400  # characters of torch's own text in a message; the log has all o
 
 def error_finding(error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
     """The finding for an exception that compiling raised; it is at `fallback` where torch tells no line."""
+    what = " ".join(filter(None, (f"{type(error).__name__}: {sentence(error)}", _why_error(error))))
+    return _finding("compile-error", what, error, user_code, fallback)
+
+
+def suppressed_finding(error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
+    """The finding for an error that did not end the program: the function went on uncompiled."""
+    what = f"Compiling failed here, so the function runs uncompiled. {type(error).__name__}: {sentence(error)}"
+    return _finding("not-compiled", what, error, user_code, fallback)
+
+
+def _finding(code: str, message: str, error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
     chain = user_code.chain(_stack(error, user_code))
     span = span_of(chain[-1]) if chain else line_span(fallback.file, fallback.line)
-    text = read_breaks(getattr(error, "msg", None) or str(error))[0]
+    text = read_breaks(dynamo.message_of(error))[0]
     identifier = dynamo.break_id(text.kind)
     return finding(
-        "compile-error",
+        code,
         span,
-        " ".join(filter(None, (f"{type(error).__name__}: {sentence(error)}", _why_error(error)))),
+        message,
         id=identifier,
         link=dynamo.break_link(identifier) if identifier else None,
         function=chain[-1].function if chain else fallback.function,

@@ -20,7 +20,7 @@ from inductoscope.compiler.usercode import UserCode
 # hundred cost a second or more in Inductor.  A stack of layers is meant to be a large graph, so it gets more room.
 _TIMES = 20
 _OPERATORS = 200
-_OPERATORS_IN_LAYERS = 2000
+_OPERATORS_IN_LAYERS = 500
 
 
 @dataclass(frozen=True)

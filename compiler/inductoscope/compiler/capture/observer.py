@@ -9,7 +9,7 @@ from types import TracebackType
 from inductoscope.compiler.capture import phases, specialized
 from inductoscope.compiler.capture.breaks import BreakLog
 from inductoscope.compiler.capture.caches import Program
-from inductoscope.compiler.capture.errors import error_finding
+from inductoscope.compiler.capture.errors import error_finding, suppressed_finding
 from inductoscope.compiler.capture.facts import CaptureFacts
 from inductoscope.compiler.capture.findings import Announcer
 from inductoscope.compiler.capture.graphs import PIECE_RECORD, GraphLog
@@ -50,6 +50,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._warnings = WarningLog(user_code)
         self._phases = PhaseLog()
         self._errors: list[Finding] = []
+        self._failures: list[Finding] = []
         self._input_set: int | None = None
         self._open = contextlib.ExitStack()
 
@@ -101,7 +102,8 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         )
 
     def _findings(self) -> tuple[Finding, ...]:
-        failed = (*self._errors, *self._breaks.findings())
+        # torch also writes down the errors that end the program; only those that did not are told as suppressed.
+        failed = (*(self._errors or self._failures), *self._breaks.findings())
         explained = bool(failed or self._graphs.graphs())
         return (
             *failed,
@@ -122,12 +124,21 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
                 self._announcer.tell(key, self._recompiles.finding(key))
         elif record.name == "dynamo_start":
             self._recompiles.compiles(compile_id, dynamo.started_function(record))
+        elif record.name == "dynamo_error":
+            self._on_failure(dynamo.failure())
+        elif record.name == "dynamo_graph_break_reason" and not dynamo.LOG_BREAK.exists():
+            if event := dynamo.told_break(record):
+                self._on_break(event)
         elif record.name == PIECE_RECORD:
             self._graphs.meet_piece(compile_id)
         elif record.name == specialized.RECORD:
             self._specializations.meet(record)
         elif record.name == phases.RECORD:
             self._phases.meet(record)
+
+    def _on_failure(self, error: BaseException | None) -> None:
+        if error is not None and not dynamo.is_graph_break(error):
+            self._failures.append(suppressed_finding(error, self._user_code, self._recompiles.compiling()))
 
     def _on_break(self, event: dynamo.BreakEvent) -> None:
         key = self._breaks.meet(event)

@@ -10,7 +10,7 @@ from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.dynamo import CodePlace
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import Finding, GuardFailure, Place, Recompile, RecompileLimit
+from inductoscope.protocol.report import Finding, GuardFailure, Place, Recompile, RecompileLimit, Related
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,15 @@ def _finding(key: Key, recompiles: list[Recompile]) -> Finding:
         guard_family=key.family,
         function=place.function,
         hints=(guard.hint,) if guard.hint else (),
+        related=_origin(recompiles[0]),
     )
+
+
+def _origin(recompile: Recompile) -> tuple[Related, ...]:
+    """Where a guarded value comes from: `___stack0` is what the line of the graph break computed."""
+    if not recompile.guards[0].source.startswith("___stack"):
+        return ()
+    return (Related(recompile.file, recompile.line, "the guarded value comes from the graph break on this line"),)
 
 
 def _message(guard: GuardFailure, recompiles: list[Recompile]) -> str:

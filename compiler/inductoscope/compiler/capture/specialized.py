@@ -25,7 +25,7 @@ class SpecializationLog:
         """Take in a record of the structured trace."""
         at = self._user_code.innermost(dynamo.recorded_frames(record.fields.get("user_stack") or ()))
         reason = str(record.fields.get("reason") or "").replace("_", " ")
-        value = str(record.fields.get("value"))
+        value = _number(str(record.fields.get("value")))
         for source in record.fields.get("sources") or ():
             name = _LOCAL.sub(r"\1", str(source))
             one = Specialization(name, value, reason, at.file if at else None, at.line if at else None)
@@ -48,3 +48,11 @@ def _finding(file: str, line: int, source: str, values: list[str]) -> Finding:
     to = values[0] if len(values) == 1 else f"one value in each compilation ({', '.join(values)})"
     message = f"This line pins `{source}` to {to}: another value compiles the function again."
     return at_line("specialized", file, line, message, count=len(values))
+
+
+def _number(text: str) -> str:
+    """A number the way Python writes it; symbolic ones have fifteen digits."""
+    try:
+        return repr(float(text)) if "." in text else text
+    except ValueError:
+        return text

@@ -56,6 +56,7 @@ _CONTEXT_KEYS = frozenset(
     ("rank", "frame_id", "frame_compile_id", "attempt", "compiled_autograd_id", "has_payload", "stack", "subgraph_name")
 )
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
+_STACK_LINE = re.compile(r'^ *File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$', re.M)
 _REGISTRY = "graph_break_registry.json"  # beside torch/_dynamo/exc.py since 2.8
 _BREAK_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb{number}.html"  # torch/_dynamo/exc.py
 
@@ -88,12 +89,13 @@ class Record:
 class BreakEvent:
     """A graph break at the moment Dynamo decides what to do about it.
 
-    `reason` is torch's text whose first words tell what follows.  `stack` has the calls above the compiled function and
-    the traced ones, outermost first.  `function` is the compiled function, which may have been about to inline another.
+    `reason` is torch's text whose first words tell what follows; `message` is that of the break itself.  `stack` has
+    the calls above the compiled function and the traced ones, outermost first.  `function` is the compiled function,
+    which may have been about to inline another.
     """
 
     reason: str
-    error: BaseException
+    message: str
     stack: tuple[Frame, ...]
     function: str
     compile_id: str
@@ -201,6 +203,24 @@ def graphs(callback: Callable[[GraphEvent], None]) -> contextlib.AbstractContext
     return replaced(CALL_BACKEND, make)
 
 
+def backend_guards_left_out() -> contextlib.AbstractContextManager[None]:
+    """Let no guard of the backend's take part, for a program that does not say that this backend compiles it.
+
+    Inductor bounds sizes and strides where it decides on code; `ShapeEnv.suppress_guards` is what torch itself uses to
+    look at sizes without that (2.1 to 2.15).
+    """
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call_user_compiler(self: Any, *args: Any, **kwargs: Any) -> Any:
+            shape_env = getattr(self, "shape_env", None)
+            with shape_env.suppress_guards() if shape_env is not None else contextlib.nullcontext():
+                return original(self, *args, **kwargs)
+
+        return call_user_compiler
+
+    return replaced(CALL_BACKEND, make)
+
+
 def skipped_frames(callback: Callable[[SkipEvent], None]) -> contextlib.AbstractContextManager[None]:
     """Hand every frame that Dynamo skips to `callback`."""
 
@@ -286,6 +306,11 @@ def frames_above() -> tuple[Frame, ...]:
     return tuple(_live_frame(frame) for frame in reversed(inside) if not _is_entry(frame))
 
 
+def message_of(error: BaseException) -> str:
+    """torch's message as it was raised; handling an exception adds stacks to its text, but not to `msg`."""
+    return getattr(error, "msg", None) or str(error)
+
+
 def traced_frames(error: BaseException) -> tuple[Frame, ...]:
     """The frames that Dynamo was tracing when it raised `error`, outermost first (`real_stack` in 2.11 to 2.15)."""
     return _plain_frames(getattr(error, "real_stack", None) or ())
@@ -303,6 +328,28 @@ def original_name(name: str) -> tuple[str, bool]:
     while match := _RESUMED.fullmatch(name):
         name, resumed = match.group(1), True
     return name, resumed
+
+
+def told_break(record: Record) -> BreakEvent | None:
+    """The graph break in a `dynamo_graph_break_reason` record, for a torch without the point that hands out objects.
+
+    It lacks columns, and the calls above what is compiled are not told from the rest of the program's.
+    """
+    head, _, stack = record.payload.partition("\nUser code traceback:\n")
+    _, told, reason = head.partition("\nGraph Break Reason: ")
+    if not told:
+        return None
+    message = reason.partition("\n\n")[2] if reason.startswith(("Encountered", "Failed to handle")) else reason
+    own = stack.partition("\nTraceback (most recent call last):")[0]
+    frames = tuple(
+        Frame(m["file"], int(m["line"]), *original_name(m["function"])[:1]) for m in _STACK_LINE.finditer(own)
+    )
+    return BreakEvent(reason, message.strip(), frames, frames[-1].function if frames else "?", record.compile_id or "?")
+
+
+def failure() -> BaseException | None:
+    """The exception that a `dynamo_error` record is about: torch writes it while handling the exception."""
+    return sys.exc_info()[1]
 
 
 def started_function(record: Record) -> CodePlace | None:
@@ -354,7 +401,7 @@ def uncacheable(node: torch.fx.Node) -> str | None:
 
 def is_graph_break(error: BaseException) -> bool:
     """Whether an exception is a graph break that nobody was allowed to handle, as under `fullgraph=True`."""
-    return isinstance(error, torch._dynamo.exc.Unsupported)
+    return isinstance(error, torch._dynamo.exc.Unsupported | torch._dynamo.exc.UserError)
 
 
 def is_recompile_limit(error: BaseException) -> bool:
@@ -392,7 +439,8 @@ def break_link(identifier: str) -> str:
 def _break_event(translator: Any, reason: str, error: BaseException) -> BreakEvent:
     code = getattr(getattr(getattr(translator, "output", None), "root_tx", None) or translator, "f_code", None)
     function = code_place(code).function if isinstance(code, CodeType) else "?"
-    return BreakEvent(reason, error, (*frames_above(), *traced_frames(error)), function, compile_id() or "?")
+    stack = (*frames_above(), *traced_frames(error))
+    return BreakEvent(reason, message_of(error), stack, function, compile_id() or "?")
 
 
 class _TraceHandler(logging.Handler):
