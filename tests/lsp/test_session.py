@@ -163,6 +163,23 @@ async def test_a_failing_run_adds_and_takes_nothing_away() -> None:
     assert h.editor.messages("/w/model.py") == [(fixture["sum"], "only this")]
 
 
+async def test_what_failed_is_tried_again_when_its_own_file_is_saved_and_not_when_another_is() -> None:
+    h = await checked()
+    h.open("x = 1\n", path="/w/other.py")
+    h.session.check()
+    (await h.runner.next()).fail(FailureKind.CRASH, "the worker died")
+    await h.settled()
+    h.edit("x = 2\n", path="/w/other.py")
+    h.save("/w/other.py")
+    h.session.files_changed()
+    await h.settled()
+    assert len(h.runner.runs) == 2
+    h.save()
+    (await h.runner.next()).finish()
+    await h.settled()
+    assert len(h.runner.runs) == 3
+
+
 async def test_a_newer_save_cancels_the_run_that_it_makes_pointless() -> None:
     h = Harness()
     h.open(MODEL)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from lsprotocol import types
 
@@ -218,6 +220,16 @@ async def test_settings_that_do_not_fit_are_told_once_and_the_rest_is_used(tmp_p
         assert [target.status for target in answer.targets] == ["compiled"]
 
 
+async def test_checking_what_cannot_be_checked_says_why(tmp_path: Path) -> None:
+    async with editor(tmp_path, Profile.VSCODE, settings(Script(), tmp_path)) as e:
+        await e.command("inductoscope.check")
+        e.open("model.py", WITHOUT_INPUTS.source)
+        await e.command("inductoscope.check", {"uri": e.uri("model.py"), "target": "attend"})
+        await e.command("inductoscope.benchmark", {"uri": e.uri("model.py"), "target": "nobody"})
+        first, second, third = [shown.message for shown in e.client.messages]
+        assert "no target" in first and "No example inputs are known for attend" in second and "nobody" in third
+
+
 async def test_an_interpreter_that_is_not_there_is_said_in_a_sentence(tmp_path: Path) -> None:
     missing = str(tmp_path / "no-python")
     async with editor(tmp_path, Profile.VSCODE, {"interpreter": [missing]}, status=True) as e:
@@ -280,6 +292,19 @@ async def test_exit_without_shutdown_is_an_error(tmp_path: Path) -> None:
 async def test_the_server_ends_with_its_input(tmp_path: Path) -> None:
     async with raw_server(tmp_path) as server:
         assert await server.end_input() == 1
+
+
+async def test_a_worker_ends_with_the_server(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    script = Script().hello().take_run().write_pid(pid_file).finding(break_at_print(tmp_path)).hang()
+    async with raw_server(tmp_path, {"settings": settings(script, tmp_path)}) as server:
+        item = {"uri": (tmp_path / "model.py").as_uri(), "languageId": "python", "version": 1, "text": MODEL.source}
+        await server.notify("textDocument/didOpen", {"textDocument": item})
+        await server.told("textDocument/publishDiagnostics")
+        assert psutil.pid_exists(int(pid_file.read_text()))
+        await server.end_input()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            assert psutil.Process(int(pid_file.read_text())).status() == psutil.STATUS_ZOMBIE
 
 
 async def test_large_answers_arrive_whole_while_others_are_sent(tmp_path: Path) -> None:

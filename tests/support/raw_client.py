@@ -19,6 +19,7 @@ class RawServer:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._notifications: asyncio.Queue[Any] = asyncio.Queue()
         self._reader = asyncio.create_task(self._read())
 
     async def request(self, method: str, params: Any) -> Any:
@@ -30,6 +31,12 @@ class RawServer:
 
     async def notify(self, method: str, params: Any) -> None:
         await self._send({"method": method, "params": params})
+
+    async def told(self, method: str) -> Any:
+        """The parameters of the next notification of that name; others before it are dropped."""
+        while (message := await asyncio.wait_for(self._notifications.get(), TIMEOUT_S))["method"] != method:
+            pass
+        return message["params"]
 
     async def exit(self) -> int:
         """Say `exit`; the exit code."""
@@ -66,11 +73,13 @@ class RawServer:
             message = json.loads(await stream.readexactly(length))
             if "method" not in message:
                 self._answers[message["id"]].set_result(message)
+            else:
+                self._notifications.put_nowait(message)
 
 
 @contextlib.asynccontextmanager
-async def raw_server(folder: Path | None) -> AsyncIterator[RawServer]:
-    """A server, initialized for a folder unless that is None."""
+async def raw_server(folder: Path | None, options: Any = None) -> AsyncIterator[RawServer]:
+    """A server, initialized for a folder with these options, unless the folder is None."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "inductoscope", "serve", "--log-level", "error"),
@@ -82,7 +91,8 @@ async def raw_server(folder: Path | None) -> AsyncIterator[RawServer]:
     server = RawServer(process)
     try:
         if folder is not None:
-            await server.request("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}})
+            params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}}
+            await server.request("initialize", {**params, "initializationOptions": options})
             await server.notify("initialized", {})
         yield server
     finally:

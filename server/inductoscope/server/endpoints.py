@@ -26,6 +26,7 @@ from inductoscope.server.features.commands import CommandName, obstacle
 from inductoscope.server.folders import NO_FOLDER, Folders
 from inductoscope.server.session import Session
 from inductoscope.server.settings import Trust
+from inductoscope.server.snapshot import TargetView
 from inductoscope.server.to_lsp import BadArgumentsError, Subject
 from inductoscope.server.transport import Server
 
@@ -260,9 +261,17 @@ class Endpoints:
     # Commands
 
     def check(self, *arguments: Any) -> None:
-        """Check a target, a document, or everything."""
+        """Check a target, a document, or everything; when nothing can be checked, the person is told why."""
         subject = _subject(arguments[0]) if arguments else None
-        self._session.check(subject.path if subject else None, subject.target if subject else None)
+        path, name = (subject.path, subject.target) if subject else (None, None)
+        snapshot = self._session.snapshot()
+        asked = [view for view in snapshot.targets.values() if _is_asked(view, path, name)]
+        why = [obstacle(snapshot, view, CommandName.CHECK) for view in asked]
+        if not asked:
+            self._editor.tell(f"There is nothing to check in {path or 'the open files'}: it has no target.")
+        elif reason := None if None in why else why[0]:
+            self._editor.tell(reason)
+        self._session.check(path, name)
 
     def benchmark(self, *arguments: Any) -> None:
         """Measure a target."""
@@ -295,6 +304,10 @@ class Endpoints:
             self._editor.tell(why)
             return None
         return subject
+
+
+def _is_asked(view: TargetView, path: str | None, name: str | None) -> bool:
+    return path in (None, view.target.file) and name in (None, view.target.name)
 
 
 def _subject(value: Any) -> Subject:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import Status, TargetReport
+from inductoscope.protocol.report import TargetReport
 from inductoscope.server.settings import Settings
 from inductoscope.server.snapshot import Snapshot, TargetView
 
@@ -35,13 +35,11 @@ def _name(parts: Iterable[str]) -> str:
 
 
 def still_answers(snapshot: Snapshot, view: TargetView, current: str) -> bool:
-    """Whether the last result of a target holds for a program with the fingerprint `current`."""
+    """Whether the last result of a target, good or bad, holds for a program with the fingerprint `current`."""
     result = view.settled
-    if result is None or view.failed is not None or result.report.status is Status.FAILED:
+    if result is None or result.fingerprint != current:
         return False
-    return result.fingerprint == current and all(
-        snapshot.now_at(result, path, line) is not None for path, line in mentioned(result.report)
-    )
+    return all(snapshot.now_at(result, path, line) is not None for path, line in mentioned(result.report))
 
 
 def mentioned(report: TargetReport) -> Iterator[tuple[str, int]]:

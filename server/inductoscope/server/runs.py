@@ -71,6 +71,11 @@ def finished(view: TargetView, plan: Plan, outcome: RunOutcome, now: float) -> T
     return replace(view, good=result, before=view.good, failed=None, failure=None)
 
 
+def to_retry(view: TargetView) -> TargetView:
+    """After its file was saved: somebody wants to see whether what failed works now, changed or not."""
+    return view if view.failed is None else replace(view, failed=replace(view.failed, fingerprint=""))
+
+
 def over(view: TargetView) -> TargetView:
     """After a run is over in whatever way, cancelled too: what it had found so far is dropped or in its result."""
     return replace(view, current=None, doing=None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -18,10 +18,10 @@ from inductoscope.protocol import devices, messages
 from inductoscope.protocol.devices import DeviceKind
 from inductoscope.protocol.messages import Message
 from inductoscope.protocol.report import Rung
-from inductoscope.server import diagnostics, freshness, runs, shift
+from inductoscope.server import freshness, runs, shift
 from inductoscope.server.clock import Clock, Timer
+from inductoscope.server.display import Display
 from inductoscope.server.documents import Documents, read_source
-from inductoscope.server.features import lens
 from inductoscope.server.folders import Folders
 from inductoscope.server.imports import Imports
 from inductoscope.server.ports import Editor, Progress
@@ -60,8 +60,7 @@ class Session:
         self._timers: dict[str, Timer] = {}
         self._last_run_s = 0.0
         self._shift = functools.lru_cache(maxsize=256)(shift.between)
-        self._published: Mapping[str, tuple[diagnostics.Shown, ...]] = {}
-        self._lenses: Mapping[str, tuple[lens.Lens, ...]] = {}
+        self._display = Display(editor)
         self._flush_due = False
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
@@ -90,6 +89,8 @@ class Session:
     def save(self, path: str) -> None:
         """A document was written to its file."""
         self._documents = self._documents.saved(path)
+        for key in self._keys_of(path):
+            self._targets[key] = runs.to_retry(self._targets[key])
         self._run_after_save(tuple(self._targets), f"saved {path}")
 
     def files_changed(self) -> None:
@@ -339,26 +340,12 @@ class Session:
 
     def _flush(self) -> None:
         self._flush_due = False
-        snapshot = self.snapshot()
-        self._show_findings(snapshot)
-        shown = {path: lens.lenses(snapshot, path) for path in snapshot.files}
-        if shown != self._lenses:
-            self._lenses = shown
-            self._editor.refresh()
-        self._editor.update(snapshot)
+        self._display.show(self.snapshot())
         waiting = [(is_settled, done) for is_settled, done in self._waiters if not done.done()]
         self._waiters = [(is_settled, done) for is_settled, done in waiting if not is_settled()]
         for is_settled, done in waiting:
             if is_settled():
                 done.set_result(None)
-
-    def _show_findings(self, snapshot: Snapshot) -> None:
-        merged = diagnostics.merge(snapshot)
-        for path in {**self._published, **merged}:
-            shown = merged.get(path, ())
-            if shown != self._published.get(path, ()):
-                self._editor.publish(snapshot, path, shown)
-        self._published = merged
 
     def _is_settled(self, path: str, version: int | None) -> bool:
         document = self._documents.get(path)
