@@ -7,11 +7,11 @@ belongs to.  Knows URIs and files; knows neither LSP types nor results.
 from __future__ import annotations
 
 import re
-import tokenize
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from inductoscope.server import sources
 from inductoscope.server.positions import Text
 
 _DRIVE = re.compile(r"/[A-Za-z]:")
@@ -83,9 +83,6 @@ class Documents:
 def read_source(path: str) -> str | None:
     """A Python file's text with its line ends as they are, or None when it cannot be read as such."""
     try:
-        with Path(path).open("rb") as stream:
-            encoding, _ = tokenize.detect_encoding(stream.readline)
-            stream.seek(0)
-            return stream.read().decode(encoding)
-    except (OSError, SyntaxError, UnicodeDecodeError):
+        return sources.read_text(Path(path))
+    except sources.SourceError:
         return None
