@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inductoscope.server.positions import Encoding, Text, from_client, to_client
+from inductoscope.server.positions import Encoding, Text, to_client
 
 LINES = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]))
 PYTHON_CODEC = {Encoding.UTF8: "utf-8", Encoding.UTF16: "utf-16-le", Encoding.UTF32: "utf-32-le"}
@@ -16,27 +15,6 @@ def test_units_are_those_of_the_encoded_text(line: str, encoding: Encoding, data
     column = data.draw(st.integers(0, len(line)))
     expected = len(line[:column].encode(PYTHON_CODEC[encoding])) // UNIT_BYTES[encoding]
     assert to_client(line, column, encoding) == expected
-
-
-@given(LINES, st.sampled_from(Encoding), st.data())
-def test_there_and_back_again(line: str, encoding: Encoding, data: st.DataObject) -> None:
-    column = data.draw(st.integers(0, len(line)))
-    assert from_client(line, to_client(line, column, encoding), encoding) == column
-
-
-@pytest.mark.parametrize(
-    ("line", "units", "encoding", "column"),
-    [
-        ("a😀b", 2, Encoding.UTF16, 1),  # inside the surrogate pair: the character itself
-        ("a😀b", 3, Encoding.UTF16, 2),
-        ("aé", 2, Encoding.UTF8, 1),  # inside the two bytes
-        ("abc", 99, Encoding.UTF16, 3),
-        ("é", 99, Encoding.UTF8, 1),
-        ("abc", -1, Encoding.UTF8, 0),
-    ],
-)
-def test_columns_that_fit_no_character(line: str, units: int, encoding: Encoding, column: int) -> None:
-    assert from_client(line, units, encoding) == column
 
 
 def test_columns_past_the_end_are_the_end() -> None:

@@ -1,7 +1,7 @@
 """Lines of a text, and columns in the units of whoever counts.
 
 Inside the server a column is a number of code points.  Editors count UTF-8, UTF-16 or UTF-32 code units, as agreed at
-the start of a session; Python's `ast` counts UTF-8 bytes.  All conversions are here.  A line ends at LF, CRLF or CR and
+the start of a session.  Nothing here goes the other way, because everything that is asked for is asked for by line.  A line ends at LF, CRLF or CR and
 nowhere else, as LSP says (`str.splitlines` also splits at form feeds and other characters).  Lines are 1-based.
 """
 
@@ -37,18 +37,6 @@ def to_client(line: str, column: int, encoding: Encoding) -> int:
     if line.isascii():
         return min(max(column, 0), len(line))
     return sum(map(encoding.units, line[: max(column, 0)]))
-
-
-def from_client(line: str, units: int, encoding: Encoding) -> int:
-    """The code point at the client's column; inside a code point: that code point; past the end: the end."""
-    if line.isascii():
-        return min(max(units, 0), len(line))
-    seen = 0
-    for column, char in enumerate(line):
-        seen += encoding.units(char)
-        if seen > units:
-            return column
-    return len(line)
 
 
 @dataclass(frozen=True)
