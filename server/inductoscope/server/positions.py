@@ -1,8 +1,9 @@
 """Lines of a text, and columns in the units of whoever counts.
 
 Inside the server a column is a number of code points.  Editors count UTF-8, UTF-16 or UTF-32 code units, as agreed at
-the start of a session.  Nothing here goes the other way, because everything that is asked for is asked for by line.  A line ends at LF, CRLF or CR and
-nowhere else, as LSP says (`str.splitlines` also splits at form feeds and other characters).  Lines are 1-based.
+the start of a session.  Only the way to the editor is needed: whatever an editor asks for, it asks for by line.  A line
+ends at LF, CRLF or CR and nowhere else, as LSP says (`str.splitlines` also splits at form feeds and other characters).
+Lines are 1-based.
 """
 
 from __future__ import annotations
