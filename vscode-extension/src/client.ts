@@ -9,12 +9,12 @@ import {
   DidChangeConfigurationNotification,
   LanguageClient,
   type LanguageClientOptions,
-  type Middleware,
   RevealOutputChannelOn,
   State,
 } from 'vscode-languageclient/node';
 import { findInterpreter, InterpreterError, pythonExtension } from './interpreter';
 import { forwardServerLog, type Log } from './log';
+import { middleware } from './middleware';
 import { ID } from './names';
 import {
   ARTIFACT_SCHEME,
@@ -24,7 +24,6 @@ import {
   STATUS_NOTIFICATION,
 } from './protocol';
 import { type ImportStrategy, probe, type ServerCommand, serverCommand, ServerError } from './server';
-import { serverSettings } from './settings';
 import type { StatusItem } from './status';
 
 export class Client implements vscode.Disposable {
@@ -133,7 +132,7 @@ export class Client implements vscode.Disposable {
       stdioOptions: { stdout: forwardServerLog, stderr: forwardServerLog },
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       markdown: { isTrusted: { enabledCommands: Object.values(SERVER_COMMANDS) } },
-      middleware: { workspace: { configuration: answerConfiguration } },
+      middleware,
     };
   }
 
@@ -172,23 +171,6 @@ export class Client implements vscode.Disposable {
     );
   }
 }
-
-const answerConfiguration: NonNullable<NonNullable<Middleware['workspace']>['configuration']> = async (
-  parameters,
-  token,
-  next,
-) => {
-  const answers = parameters.items.map(async (item) => {
-    if (item.section !== ID) {
-      const others = await next({ items: [item] }, token);
-      return Array.isArray(others) ? (others[0] as unknown) : null;
-    }
-    return serverSettings(
-      item.scopeUri === undefined ? undefined : vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(item.scopeUri)),
-    );
-  });
-  return Promise.all(answers);
-};
 
 async function offerRemedy(message: string, log: Log): Promise<void> {
   const choose = 'Choose Interpreter';

@@ -74,16 +74,6 @@ describe('Client', () => {
     assert.equal(only().executable.command, other);
   });
 
-  it('answers for its own section itself and leaves others to the editor', async () => {
-    useInterpreter('python');
-    fake.state.settings['inductoscope.device'] = 'cpu';
-    await client.restart();
-    const next = ({ items }: { items: { section: string }[] }) => Promise.resolve(items.map(({ section }) => section));
-    const items = [{ section: 'inductoscope' }, { section: 'editor' }];
-    const answers = await only().options.middleware.workspace.configuration({ items }, undefined, next);
-    assert.deepEqual(answers, [{ device: 'cpu', interpreter: [path.join(root, 'python')] }, 'editor']);
-  });
-
   it('says once what is wrong and what to do, until the user asks again', async () => {
     await client.restart();
     await client.refresh();

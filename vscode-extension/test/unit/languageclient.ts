@@ -30,10 +30,7 @@ export class LanguageClient {
     readonly id: string,
     readonly name: string,
     readonly executable: { command: string; args: string[]; options: { cwd: string } },
-    readonly options: {
-      initializationOptions: () => unknown;
-      middleware: { workspace: { configuration: (...args: unknown[]) => Promise<unknown[]> } };
-    },
+    readonly options: { initializationOptions: () => unknown },
   ) {
     LanguageClient.made.push(this);
   }

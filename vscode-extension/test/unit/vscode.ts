@@ -132,9 +132,9 @@ export const commands = {
     state.registered.set(name, handler);
     return { dispose: () => state.registered.delete(name) };
   },
-  executeCommand(command: string, ...args: unknown[]) {
+  async executeCommand(command: string, ...args: unknown[]) {
     state.executed.push({ command, args });
-    return Promise.resolve(state.registered.get(command)?.(...args));
+    return await state.registered.get(command)?.(...args);
   },
 };
 
