@@ -106,9 +106,8 @@ def _predicted(report: TargetReport) -> str:
     known = [time.us for time in times if time is not None]
     if not known:
         return ""
-    missing = len(times) - len(known)
-    without = f" ({missing} without a prediction)" if missing else ""
-    return f", predicted {words.duration(sum(known))} a forward pass{without}"
+    what = "a forward pass" if len(known) == len(times) else f"for {len(known)} of {len(times)} launches"
+    return f", predicted {words.duration(sum(known))} {what}"
 
 
 def _finding(finding: Finding, view: View) -> Iterator[RenderableType]:
