@@ -99,5 +99,5 @@ def _benchmark(snapshot: Snapshot, view: TargetView) -> str:
     if measured.benchmark is None:
         why = measured.failure.message if measured.failure else measured.result.report.message
         return "Benchmark failed" + (f": {words.first_sentence(why)}" if why else "")
-    text = words.benchmark(measured.benchmark)
+    text = words.first_sentence(words.benchmark(measured.benchmark))  # all of it is in the target's report
     return f"{text} (edited since)" if snapshot.is_stale(measured.result) else text
