@@ -303,6 +303,66 @@ def program_captured_by_dynamo(device):
     return [branch, torch.allclose(model(x), compiled(x)), compiled(x).tolist()]
 
 
+@torch.library.custom_op("simgputests::doubled", mutates_args=())
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@torch.library.custom_op("simgputests::incremented", mutates_args=("x",))
+def incremented(x: torch.Tensor) -> torch.Tensor:
+    x.add_(1)
+    return x.clone()
+
+
+doubled.register_autograd(lambda ctx, gradient: gradient * 2)
+
+
+def program_operators_without_a_shape_function(device):
+    x = ramp(device, 4).requires_grad_()
+    doubled(x).sum().backward()
+    y = ramp(device, 3)
+    before, view = y * 10, y[1:]
+    after = incremented(y)
+    return [x.grad.tolist(), before.tolist(), after.tolist(), view.tolist()]
+
+
+def program_graph_operators_with_bodies(device):
+    from torch._higher_order_ops.map import map as mapped
+    from torch._higher_order_ops.scan import scan
+    from torch._higher_order_ops.while_loop import while_loop
+
+    def f(x):
+        _, sums = scan(lambda carry, row: (carry + row, carry + row), torch.zeros_like(x[0]), x)
+        doubled = mapped(lambda row: row * 2, x)
+        count = torch.zeros((), dtype=torch.long, device=x.device)
+        return sums, doubled, while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (count, x))[1]
+
+    return [y.tolist() for y in torch.compile(f, backend="eager")(ramp(device, 3, 2))]
+
+
+def program_pinned(device):
+    host = torch.arange(3.0)
+    if device == "cpu":
+        return [host.tolist()] * 2
+    empty = torch.empty(3, pin_memory=True).copy_(host)
+    return [host.pin_memory().to(device, non_blocking=True).tolist(), empty.to(device).tolist()]
+
+
+def program_padded_encoder(device):
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1).to(device).eval()
+    mask = torch.tensor([[False, True, False], [False, False, False]], device=device)
+    with torch.no_grad():
+        return model(ramp(device, 2, 3, 8), src_key_padding_mask=mask)[1].tolist()
+
+
+def program_temporal_classification(device):
+    scores = ramp(device, 10, 2, 5).log_softmax(-1).requires_grad_()
+    targets = torch.tensor([[1, 2], [3, 4]], device=device)
+    loss = F.ctc_loss(scores, targets, (10, 10), (2, 2))
+    loss.backward()
+    return [loss.item(), scores.grad.sum().item()]
+
+
 def program_mixed_devices_are_refused(device):
     if device == "cpu":
         return "Expected all tensors to be on the same device"

@@ -34,6 +34,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> None:
         ("__deepcopy__", bodies.deepcopy),
         ("__repr__", bodies.representation),
         ("__format__", bodies.format),
+        ("numpy", bodies.numpy),
     ):
         why = "device tensors are copied and printed with their values, as on a card"
         patches.wrap(FakeTensor, name, make, why=why, checked=ONE_VERSION)
@@ -214,6 +215,17 @@ class _Bodies:
         if isinstance(tensor, torch.nn.Parameter):
             return f"Parameter containing:\n{text[:-1]}{extra})"
         return f"{text[:-1]}{extra})"
+
+    def numpy(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def numpy(tensor: FakeTensor, *args: Any, **kwargs: Any) -> Any:
+            if self._mode.owns(tensor):
+                raise TypeError(
+                    f"can't convert {tensor.device} device type tensor to numpy. "
+                    "Use Tensor.cpu() to copy the tensor to host memory first."
+                )
+            return original(tensor, *args, **kwargs)
+
+        return numpy
 
     def format(self, original: Callable[..., str]) -> Callable[..., str]:
         def format_value(tensor: FakeTensor, spec: str) -> str:

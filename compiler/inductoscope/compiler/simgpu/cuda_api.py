@@ -68,6 +68,7 @@ def _primitives(target: TargetDevice, patches: Patches) -> None:
     patches.define(torch._C, "_cuda_getArchFlags", lambda *_: target.device.arch, why=_WHY_PRIMITIVE)
     for name in ("_cuda_getCurrentStream", "_cuda_getDefaultStream"):
         patches.define(torch._C, name, constant(_DEFAULT_STREAM), why=_WHY_PRIMITIVE)
+    patches.define(torch._C, "_scatter", lambda tensor, *_: [tensor.cuda()], why="data parallel over one device")
     patches.define(torch._C, "_cuda_setStream", constant(None), why=_WHY_PRIMITIVE)
     patches.define(torch._C, "_has_cuda", True, why="the build must look like one with CUDA")
     patches.define(torch._C, "_has_cudnn", not target.device.is_amd, why="the build must look like one with cuDNN")

@@ -29,6 +29,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> torch.library.Librar
     _modes_that_stay_on(mode, patches)
     _backward_in_this_thread(patches)
     _recurrent_layers(mode, patches)
+    _host_memory(patches)
     torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda"): made on the CPU, then moved
     library = torch.library.Library("aten", "IMPL")
     _stray_factories(mode, library)
@@ -72,9 +73,9 @@ def _run_on_zeros(fake_mode: Any, func: Any, flat_args: Any, spec: Any, reason: 
         args, kwargs = tree_unflatten([real(arg) for arg in flat_args], spec)
         try:
             result = standins.runnable(func)(*args, **kwargs)
-        except Exception:  # neither shape function nor CPU kernel: what torch would have said
+            return tree_map(fake, result)
+        except Exception:  # neither shape function nor CPU kernel, or a result without strides
             raise reason from None
-        return tree_map(fake, result)
 
 
 def _modes_that_stay_on(mode: SimulatedDeviceMode, patches: Patches) -> None:
@@ -133,6 +134,14 @@ def _recurrent_layers(mode: SimulatedDeviceMode, patches: Patches) -> None:
 
     why = "packs the weights for cuDNN, by address"
     patches.wrap(torch.nn.RNNBase, "flatten_parameters", make_flatten, why=why, checked=ONE_VERSION)
+
+
+def _host_memory(patches: Patches) -> None:
+    def pin(tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
+        return tensor.clone()
+
+    why = "locks pages for the driver, also in threads without the mode (data loaders)"
+    patches.replace(torch.Tensor, "pin_memory", pin, why=why, checked=ONE_VERSION)
 
 
 def _stray_factories(mode: SimulatedDeviceMode, library: torch.library.Library) -> None:

@@ -174,6 +174,10 @@ _STAND_INS: dict[str, Callable[[dict[str, Any]], Any]] = {
     **{f"aten::{name}": _attention for name in _ATTENTION},
     **{f"aten::{name}_backward": _attention_backward for name in _ATTENTION},
     "aten::_thnn_fused_lstm_cell": _lstm_cell,
+    # Questions about kernels that only a GPU has: no cuDNN for this loss, no nested tensors for this mask.
+    "aten::_use_cudnn_ctc_loss": lambda given: False,
+    "aten::_use_miopen_ctc_loss": lambda given: False,
+    "aten::_nested_tensor_from_mask_left_aligned": lambda given: False,
     "aten::_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "aten::_thnn_fused_gru_cell": _gru_cell,
     "aten::_thnn_fused_gru_cell_backward": _gru_cell_backward,

@@ -10,8 +10,9 @@ This module knows neither dispatch modes nor devices' names.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,8 @@ class Ref:
     @staticmethod
     def of(tensor: FakeTensor) -> Ref:
         """Raises NotImplementedError where the tensor has no storage (sparse layouts)."""
+        if tensor.layout is not torch.strided:
+            raise NotImplementedError(f"{tensor.layout} tensors have no storage")
         return Ref(
             tensor.untyped_storage(),
             tensor.dtype,
@@ -137,6 +140,13 @@ class _Values:
         self._known.clear()
 
 
+@contextlib.contextmanager
+def _plain_torch() -> Iterator[None]:
+    """CPU tensors only: no modes, no autograd."""
+    with torch._C._DisableTorchDispatch(), torch.no_grad(), torch._C.DisableTorchFunction():
+        yield
+
+
 class Tape:
     """Operations that have not run, and the values of those that have."""
 
@@ -173,7 +183,29 @@ class Tape:
         Raises UnknownValueError with the reason: too costly, or an operation that the CPU does not have.
         """
         wanted = Ref.of(tensor)
-        slice_ = self._slice(wanted.key)
+        self._settle({wanted.key}, set())
+        with _plain_torch():
+            return self._values.get(wanted)
+
+    def run_now(self, run: Callable[..., Any], operands: Operands, writes: frozenset[int]) -> tuple[Any, list[Any]]:
+        """Run an operation at once; what it does to the storages in `writes` lasts.
+
+        Returns its result, and its operands as CPU tensors, in the order of `operands.refs`.  Raises UnknownValueError
+        where an operand has no value, and whatever `run` raises.
+        """
+        refs = operands.refs
+        self._settle({ref.key for ref in refs}, set(writes))
+        with _plain_torch():
+            on_cpu = [self._values.get(ref) for ref in refs]
+            args, kwargs = tree_map(self._on_cpu, (operands.args, operands.kwargs))
+            return run(*args, **kwargs), on_cpu
+
+    def _settle(self, needed: set[int], overwritten: set[int]) -> None:
+        """Run what the storages in `needed` depend on, and what reads those in `overwritten`.
+
+        Raises UnknownValueError when that costs too much.
+        """
+        slice_ = self._slice(needed, overwritten)
         cost = sum(entry.cost for entry in slice_)
         if cost > self._budget:
             raise UnknownValueError(
@@ -181,14 +213,12 @@ class Tape:
             )
         picked = {id(entry) for entry in slice_}
         self._entries = [entry for entry in self._entries if id(entry) not in picked]
-        with torch._C._DisableTorchDispatch(), torch.no_grad(), torch._C.DisableTorchFunction():
+        with _plain_torch():
             for entry in slice_:
                 self._run(entry)
-            return self._values.get(wanted)
 
-    def _slice(self, key: int) -> list[Entry]:
-        """What the storage depends on, and the earlier readers of what that overwrites; in order of recording."""
-        needed, overwritten = {key}, set[int]()
+    def _slice(self, needed: set[int], overwritten: set[int]) -> list[Entry]:
+        """Besides, the earlier readers of what the slice itself overwrites; in order of recording."""
         picked: list[Entry] = []
         for entry in reversed(self._entries):
             if (entry.makes | entry.writes) & needed or entry.reads & overwritten:
@@ -203,15 +233,13 @@ class Tape:
             args, kwargs = tree_map(self._on_cpu, (entry.operands.args, entry.operands.kwargs))
             if kwargs.get("pin_memory"):
                 kwargs["pin_memory"] = False
-            result = entry.run(*args, **kwargs)
+            self._keep(entry, entry.run(*args, **kwargs), (args, kwargs))
         except UnknownValueError as unknown:
             self._give_up(entry, str(unknown))
         except Exception as error:  # whatever a kernel raises: the value is unknown, the program goes on
             _log.debug("replaying %s failed", entry.name, exc_info=True)
             first_line = str(error).strip().partition("\n")[0][:120]
             self._give_up(entry, f"{entry.name} cannot be run on the CPU ({type(error).__name__}: {first_line})")
-        else:
-            self._keep(entry, result, (args, kwargs))
 
     def _on_cpu(self, leaf: Any) -> Any:
         if isinstance(leaf, Ref):
