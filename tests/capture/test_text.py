@@ -10,7 +10,7 @@ from inductoscope.compiler.capture.break_text import outcome_of, read_breaks
 from inductoscope.compiler.capture.errors import error_finding, sentence
 from inductoscope.compiler.capture.spans import line_span, span_of
 from inductoscope.compiler.capture.syntax import decorators_at, loops_at, withs_at
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, dynamo_trace
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import Outcome, Place
 
@@ -79,7 +79,7 @@ def test_the_first_words_tell_what_follows(reason: str, outcome: Outcome) -> Non
 
 
 def test_a_trace_record_alone_tells_a_break() -> None:
-    record = dynamo.Record("dynamo_graph_break_reason", {}, PAYLOAD, "1/0", 0)
+    record = dynamo_trace.Record("dynamo_graph_break_reason", {}, PAYLOAD, "1/0", 0)
     event = dynamo.told_break(record)
     assert event is not None
     assert read_breaks(event.message)[0].kind == "Failed to trace builtin operator"
@@ -90,10 +90,10 @@ def test_a_trace_record_alone_tells_a_break() -> None:
 
 
 def test_every_type_in_the_registry_has_an_id_and_a_page() -> None:
-    identifier = dynamo.break_id("Data-dependent branching")
+    identifier = dynamo_breaks.break_id("Data-dependent branching")
     assert identifier == "GB0170"
-    assert dynamo.break_link(identifier).endswith("/gb0170.html")
-    assert dynamo.break_id("no such type") is None
+    assert dynamo_breaks.break_link(identifier).endswith("/gb0170.html")
+    assert dynamo_breaks.break_id("no such type") is None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_every_type_in_the_registry_has_an_id_and_a_page() -> None:
     ],
 )
 def test_resumed_functions_keep_their_name(name: str, original: tuple[str, bool]) -> None:
-    assert dynamo.original_name(name) == original
+    assert dynamo_stacks.original_name(name) == original
 
 
 def test_an_error_that_tells_no_frames_is_placed_by_its_text() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from inductoscope.compiler.capture.break_text import BreakText, ended, outcome_of, read_breaks
 from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import line_span, span_of
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, GraphBreak, Outcome, Place, Related, Span
@@ -88,8 +88,8 @@ class BreakLog:
 
     def forbid(self, error: BaseException) -> None:
         """Take in a break that `fullgraph=True` turned into an error.  Its finding is the error's."""
-        texts = read_breaks(dynamo.message_of(error))
-        key = self._add(texts, dynamo.traced_frames(error), Outcome.FUNCTION_EAGER, "?")
+        texts = read_breaks(dynamo_breaks.message_of(error))
+        key = self._add(texts, dynamo_stacks.traced_frames(error), Outcome.FUNCTION_EAGER, "?")
         self._entries[key].fullgraph = True
 
     def lines(self) -> set[tuple[str, int]]:
@@ -128,7 +128,7 @@ class BreakLog:
 
 def _graph_break(entry: _Entry) -> GraphBreak:
     span, text = entry.span, entry.text
-    identifier = dynamo.break_id(text.kind)
+    identifier = dynamo_breaks.break_id(text.kind)
     return GraphBreak(
         file=span.file,
         line=span.line,
@@ -139,7 +139,7 @@ def _graph_break(entry: _Entry) -> GraphBreak:
         reason=text.kind,
         explanation="\n".join([text.explanation, *(_then(later) for later in entry.consequences)]),
         hints=text.hints,
-        link=dynamo.break_link(identifier) if identifier else None,
+        link=dynamo_breaks.break_link(identifier) if identifier else None,
         frames=tuple(frame.place for frame in entry.chain),
         outcome=entry.outcome,
         count=entry.count,
@@ -173,7 +173,7 @@ def _message(entry: _Entry) -> str:
 
 
 def _then(later: BreakText) -> str:
-    identifier = dynamo.break_id(later.kind)
+    identifier = dynamo_breaks.break_id(later.kind)
     return f"Handling it led to another: {later.kind}{f' ({identifier})' if identifier else ''}."
 
 

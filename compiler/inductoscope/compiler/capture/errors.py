@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from inductoscope.compiler.capture.break_text import ended, read_breaks
 from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import line_span, span_of
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo_breaks, dynamo_stacks
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import Finding, Place, Related
 
@@ -41,14 +41,14 @@ def suppressed_finding(error: BaseException, user_code: UserCode, fallback: Plac
 def _finding(code: str, message: str, error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
     chain = user_code.chain(_stack(error, user_code))
     span = span_of(chain[-1]) if chain else line_span(fallback.file, fallback.line)
-    text = read_breaks(dynamo.message_of(error))[0]
-    identifier = dynamo.break_id(text.kind)
+    text = read_breaks(dynamo_breaks.message_of(error))[0]
+    identifier = dynamo_breaks.break_id(text.kind)
     return finding(
         code,
         span,
         message,
         id=identifier,
-        link=dynamo.break_link(identifier) if identifier else None,
+        link=dynamo_breaks.break_link(identifier) if identifier else None,
         function=chain[-1].function if chain else fallback.function,
         related=tuple(Related(frame.file, frame.line, "called from here") for frame in chain[:-1]),
         hints=text.hints,
@@ -69,9 +69,9 @@ def sentence(error: BaseException) -> str:
 
 def _why_error(error: BaseException) -> str:
     """What made an error of something that Dynamo usually only reports."""
-    if dynamo.is_graph_break(error):
+    if dynamo_breaks.is_graph_break(error):
         return "It breaks the graph, and fullgraph=True or error_on_graph_break(True) allows no break."
-    if dynamo.is_recompile_limit(error):
+    if dynamo_breaks.is_recompile_limit(error):
         return "The recompile limit was reached, and fullgraph=True lets nothing run uncompiled."
     return ""
 
@@ -79,7 +79,7 @@ def _why_error(error: BaseException) -> str:
 def _stack(error: BaseException, user_code: UserCode) -> tuple[Frame, ...]:
     """The first account of where `error` came from that has a frame of the user's."""
     for one in _chain(error):
-        for frames in (dynamo.traced_frames(one), _told(str(one))):
+        for frames in (dynamo_stacks.traced_frames(one), _told(str(one))):
             if user_code.innermost(frames):
                 return frames
     return ()
@@ -100,6 +100,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _told(message: str) -> tuple[Frame, ...]:
     return tuple(
-        Frame(match["file"], int(match["line"]), *dynamo.original_name(match["function"] or "?")[:1])
+        Frame(match["file"], int(match["line"]), *dynamo_stacks.original_name(match["function"] or "?")[:1])
         for match in _IN_MESSAGE.finditer(message)
     )

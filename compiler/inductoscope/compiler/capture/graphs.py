@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from inductoscope.compiler.capture import caches, dtypes, loops, nodes
 from inductoscope.compiler.capture.findings import at_line
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo, dynamo_stacks
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import CacheFact, Finding, Graph
@@ -78,7 +78,7 @@ class GraphLog:
 
     def _graph(self, event: dynamo.GraphEvent) -> Graph:
         """The report's entry for a graph; a function of torch's that wraps the user's is told as the target."""
-        place = dynamo.code_place(event.code) if event.code else None
+        place = dynamo_stacks.code_place(event.code) if event.code else None
         ops = sum(1 for _ in nodes.calls(event.module))
         if place is None or not self._user_code.is_user(place.file):
             return Graph(event.compile_id, self._target.name, self._target.file, self._target.line, ops)

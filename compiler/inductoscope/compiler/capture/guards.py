@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from inductoscope.compiler.usercode import Frame, UserCode
@@ -47,6 +48,7 @@ _CHECKS = {
     "hasattr": "attribute",
     "set.__contains__": "member",
 }
+_PLAIN = (FunctionType, MethodType, ModuleType, CellType)  # their attributes run no code of the user's
 _TENSOR_FACTS = frozenset({"size", "stride", "dim", "storage_offset", "numel"})
 
 
@@ -208,7 +210,9 @@ def _read(node: ast.expr, variables: Mapping[str, Any]) -> Any:
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    """An attribute that is stored, not computed: of the object, of its module tables, or of its class."""
+    """An attribute that is stored, not computed: of the object, of its module tables, or of Python's own kinds."""
+    if isinstance(owner, _PLAIN):
+        return getattr(owner, name)
     held: Mapping[str, Any] = getattr(owner, "__dict__", {})
     for table in (held, *(held.get(part) or {} for part in ("_parameters", "_buffers", "_modules"))):
         if name in table:

@@ -18,7 +18,7 @@ from inductoscope.compiler.capture.recompiles import RecompileLog
 from inductoscope.compiler.capture.skipped import SkipLog
 from inductoscope.compiler.capture.specialized import SpecializationLog
 from inductoscope.compiler.capture.tracing_warnings import WarningLog
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, dynamo_trace
 from inductoscope.compiler.compat.errors import is_compile_error
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
@@ -56,8 +56,8 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
 
     def __enter__(self) -> Capture:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(dynamo.trace_records(self._on_record))
-            stack.enter_context(dynamo.recompile_limits(self._on_limit))
+            stack.enter_context(dynamo_trace.trace_records(self._on_record))
+            stack.enter_context(dynamo_trace.recompile_limits(self._on_limit))
             stack.enter_context(dynamo.graph_breaks(self._on_break))
             stack.enter_context(dynamo.graphs(self._graphs.meet))
             stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))
@@ -80,7 +80,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         """Take in an exception that the program raised; None, and nothing noted, unless compiling raised it."""
         if not is_compile_error(error):
             return None
-        if dynamo.is_graph_break(error):
+        if dynamo_breaks.is_graph_break(error):
             self._breaks.forbid(error)
         found = error_finding(error, self._user_code, self._recompiles.compiling())
         self._errors.append(found)
@@ -114,7 +114,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             *(() if explained else self._skips.nothing_compiled()),
         )
 
-    def _on_record(self, record: dynamo.Record) -> None:
+    def _on_record(self, record: dynamo_trace.Record) -> None:
         compile_id = record.compile_id
         if compile_id is None:
             return
@@ -123,9 +123,9 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             if key:
                 self._announcer.tell(key, self._recompiles.finding(key))
         elif record.name == "dynamo_start":
-            self._recompiles.compiles(compile_id, dynamo.started_function(record))
+            self._recompiles.compiles(compile_id, dynamo_trace.started_function(record))
         elif record.name == "dynamo_error":
-            self._on_failure(dynamo.failure())
+            self._on_failure(dynamo_trace.failure())
         elif record.name == "dynamo_graph_break_reason" and not dynamo.LOG_BREAK.exists():
             if event := dynamo.told_break(record):
                 self._on_break(event)
@@ -137,13 +137,13 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             self._phases.meet(record)
 
     def _on_failure(self, error: BaseException | None) -> None:
-        if error is not None and not dynamo.is_graph_break(error):
+        if error is not None and not dynamo_breaks.is_graph_break(error):
             self._failures.append(suppressed_finding(error, self._user_code, self._recompiles.compiling()))
 
     def _on_break(self, event: dynamo.BreakEvent) -> None:
         key = self._breaks.meet(event)
         self._announcer.tell(key, self._breaks.finding(key))
 
-    def _on_limit(self, name: str, value: int, function: dynamo.CodePlace) -> None:
+    def _on_limit(self, name: str, value: int, function: dynamo_stacks.CodePlace) -> None:
         limit = self._recompiles.meet_limit(name, value, function)
         self._announcer.tell(limit, self._recompiles.limit_finding())

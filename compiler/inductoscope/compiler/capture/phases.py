@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo_trace
 from inductoscope.protocol.report import PhaseTime
 
 RECORD = "compilation_metrics"
@@ -16,7 +16,7 @@ class PhaseLog:
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()
 
-    def meet(self, record: dynamo.Record) -> None:
+    def meet(self, record: dynamo_trace.Record) -> None:
         """Take in the metrics of one compilation."""
         if record.fields.get("is_forward") is False or not record.compile_id:
             return

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.capture.guards import guard_failure, read_reasons
-from inductoscope.compiler.compat import dynamo
-from inductoscope.compiler.compat.dynamo import CodePlace
+from inductoscope.compiler.compat import dynamo, dynamo_stacks
+from inductoscope.compiler.compat.dynamo_stacks import CodePlace
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, GuardFailure, Place, Recompile, RecompileLimit, Related
@@ -50,7 +50,7 @@ class RecompileLog:
     def meet(self, compile_id: str, payload: str, input_set: int | None) -> Key | None:
         """Take in the reasons for one recompilation."""
         failed, self._failed = self._failed, None
-        function = dynamo.code_place(failed.code) if failed else self._functions.get(_frame_number(compile_id))
+        function = dynamo_stacks.code_place(failed.code) if failed else self._functions.get(_frame_number(compile_id))
         variables = {**failed.f_locals, "G": failed.f_globals} if failed else None
         reasons = read_reasons(payload)
         if function is None or not reasons:

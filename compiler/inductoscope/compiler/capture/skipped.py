@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inductoscope.compiler.capture.findings import at_line
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo, dynamo_stacks
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, SkippedFrame
@@ -19,7 +19,7 @@ class SkipLog:
 
     def meet(self, event: dynamo.SkipEvent) -> None:
         """Take in one skipped frame."""
-        place = dynamo.code_place(event.code)
+        place = dynamo_stacks.code_place(event.code)
         if self._user_code.is_user(place.file):
             self._skipped[SkippedFrame(place.function, place.file, place.line, _short(event.reason))] = None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 
 from inductoscope.compiler.capture.findings import at_line
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo_stacks, dynamo_trace
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.report import Finding, Specialization
 
@@ -21,9 +21,9 @@ class SpecializationLog:
         self._user_code = user_code
         self._found: dict[Specialization, None] = {}
 
-    def meet(self, record: dynamo.Record) -> None:
+    def meet(self, record: dynamo_trace.Record) -> None:
         """Take in a record of the structured trace."""
-        at = self._user_code.innermost(dynamo.recorded_frames(record.fields.get("user_stack") or ()))
+        at = self._user_code.innermost(dynamo_stacks.recorded_frames(record.fields.get("user_stack") or ()))
         reason = str(record.fields.get("reason") or "").replace("_", " ")
         value = _number(str(record.fields.get("value")))
         for source in record.fields.get("sources") or ():
