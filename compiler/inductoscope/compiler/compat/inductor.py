@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 
+from inductoscope.protocol.report import Place
+
 _MISSING = object()
 
 
@@ -227,6 +229,14 @@ def compiled_code() -> CodeType | None:
             return code if isinstance(code, CodeType) else None
         frame = frame.f_back
     return None
+
+
+def python_stack() -> Iterator[Place]:
+    """The lines that Python is running now, innermost first."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        yield Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
 
 
 def restart_exceptions() -> tuple[type[BaseException], ...]:

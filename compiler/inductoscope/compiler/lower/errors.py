@@ -17,11 +17,21 @@ _OURS = "inductoscope."
 
 def sentence(error: BaseException, node: torch.fx.Node | None) -> str:
     """What failed and why, from the innermost cause of the error."""
+    where = f" while lowering {name}" if node is not None and (name := op_name(node)) else ""
+    return f"Inductor failed{where}: {_reason(error)}"
+
+
+def own_failure(error: BaseException, graph: str) -> str:
+    """The sentence for a defect of ours: the program is not at fault, and its kernels are not shown."""
+    return (
+        f"Inductoscope could not read what Inductor made of graph {graph}: {_reason(error)}. The log has the details."
+    )
+
+
+def _reason(error: BaseException) -> str:
     cause = _cause(error)
     text = re.sub(r"\s+", " ", str(cause)).strip() or "no reason given"
-    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    where = f" while lowering {name}" if node is not None and (name := op_name(node)) else ""
-    return f"Inductor failed{where}: {type(cause).__name__}: {text}"
+    return f"{type(cause).__name__}: {text if len(text) <= _LONGEST else text[: _LONGEST - 1] + '…'}"
 
 
 def error_finding(error: BaseException, node: torch.fx.Node | None, places: Places, otherwise: Place) -> Finding:
@@ -47,9 +57,10 @@ def is_ours(error: BaseException) -> bool:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Inductor wraps what went wrong in an exception of its own, sometimes twice."""
+    """Inductor wraps what went wrong in an exception of its own, sometimes twice, and hides that it did."""
     while True:
-        inner = getattr(error, "inner_exception", None) or error.__cause__
+        hidden = error.__context__ if type(error).__module__.startswith("torch._inductor.") else None
+        inner = getattr(error, "inner_exception", None) or error.__cause__ or hidden
         if not isinstance(inner, BaseException) or inner is error:
             return error
         error = inner

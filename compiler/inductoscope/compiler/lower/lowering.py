@@ -20,7 +20,7 @@ import torch
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.eager import copied
-from inductoscope.compiler.lower.errors import error_finding, is_ours, sentence
+from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure, sentence
 from inductoscope.compiler.lower.facts import Depth, LowerFacts
 from inductoscope.compiler.lower.findings import finding
 from inductoscope.compiler.lower.groups import build_groups
@@ -68,6 +68,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
     """Observes Inductor while the block runs.  `device` is `cpu` or `sim:NAME`; a simulation has to be active then."""
 
     def __init__(self, user_code: Ownership, device: str, depth: Depth) -> None:
+        self._user_code = user_code
         self._places = Places(user_code)
         self._depth = depth
         self._simulation = _simulation() if device.startswith("sim:") else None
@@ -157,7 +158,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         except Exception as error:  # whatever Inductor raises would reach the user as a failed compilation
             _LOG.info("Inductor failed on graph %s", graph_id, exc_info=True)
             if is_ours(error):
-                raise
+                self._problems.append(own_failure(error, graph_id))
+                return graph
             self._problems.append(sentence(error, recording.failed_node))
             self._errors.append(error_finding(error, recording.failed_node, self._places, graph.verdict.place))
             return graph
@@ -165,28 +167,40 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         return graph
 
     def _keep(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
-        """Turn what was noted into report types while Inductor still holds the scheduler."""
+        """Read what was noted while Inductor still holds the scheduler; a failure to do so must not change the run."""
+        try:
+            with self._clock.phase("reading facts"), compat.without_guards(noted.graph):
+                self._read(graph, noted, choices)
+        except Exception as error:  # an unknown version of torch may surprise in any way
+            _LOG.warning("cannot read graph %s", graph.id, exc_info=True)
+            self._problems.append(own_failure(error, graph.id))
+
+    def _read(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
+        """Turn what was noted into report types."""
         phase = Phase.BACKWARD if noted.graph.is_backward else Phase.FORWARD
         sources = [source_of(noted, call) for call in noted.calls]
         first = len(graph.groups) + sum(len(other.groups) for other in self._graphs if other.id == graph.id)
-        with self._clock.phase("reading facts"), compat.without_guards(noted.graph):
-            graph.groups += build_groups(noted, graph.id, first, self._places, sources)
-            kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
-            graph.kernels += kernels
-            graph.user_kernels += [(_own_name(k), place) for k in kernels if k.user_written for place in k.lines]
-            graph.wrappers.append(Wrapper(graph.id, phase, "python", noted.wrapper))
-            graph.fallbacks += fallbacks(noted, phase, self._places)
-            graph.memory = add(graph.memory, memory_of(noted))
-            graph.verdict.partitions += noted.partitions
-            graph.verdict.on_cuda |= "cuda" in noted.graph.device_types
+        groups = build_groups(noted, graph.id, first, self._places, sources)
+        kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
+        graph.groups += groups
+        graph.kernels += kernels
+        graph.user_kernels += [(_own_name(k), place) for k in kernels if k.user_written for place in k.lines]
+        language = "cpp" if noted.graph.cpp_wrapper else "python"
+        graph.wrappers.append(Wrapper(graph.id, phase, language, noted.wrapper))
+        graph.fallbacks += fallbacks(noted, phase, self._places)
+        graph.memory = add(graph.memory, memory_of(noted))
+        graph.verdict.partitions += noted.partitions
+        graph.verdict.on_cuda |= "cuda" in noted.graph.device_types
 
     def _beginning(self, model: torch.fx.GraphModule) -> Place:
-        """Where the compiled function begins, else the graph's first line in the user's code."""
+        """Where the compiled function begins; for a library's, the graph's first user line, else the call."""
         code = compat.compiled_code()
+        if code is not None and self._user_code.is_user(code.co_filename):
+            return Place(code.co_filename, code.co_firstlineno, code.co_name)
         first = next((place for node in model.graph.nodes if (place := self._places.of(node))), None)
-        if code is None or (first is not None and first.file != code.co_filename):
-            return first or Place("", 0)
-        return Place(code.co_filename, code.co_firstlineno, code.co_name)
+        calls = (place for place in compat.python_stack() if self._user_code.is_user(place.file))
+        library = Place(code.co_filename, code.co_firstlineno, code.co_name) if code else Place("<unknown>", 1)
+        return first or next(calls, library)
 
 
 def _asks_for_cudagraphs(user: dict[str, Any]) -> bool:
