@@ -143,6 +143,23 @@ def test_a_program_beyond_its_recompile_limit_is_refused():
     assert "a repeated call used none" in result.refused
 
 
+def failing_backend(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., object]:
+    raise NotImplementedError("this backend compiles nothing")
+
+
+def test_a_backend_whose_failure_is_suppressed_is_refused():
+    with torch._dynamo.config.patch(suppress_errors=True):
+        result = run(lambda: plain, vector, compile=functools.partial(torch.compile, backend=failing_backend))
+    assert "Nothing was compiled" in result.refused
+    assert "hidden error" in result.refused
+
+
+def test_a_backend_that_fails_is_quoted():
+    result = run(lambda: plain, vector, compile=functools.partial(torch.compile, backend=failing_backend))
+    assert "raised BackendCompilerFailed" in result.refused
+    assert "this backend compiles nothing" in result.refused
+
+
 def test_a_simulated_device_is_refused():
     result = measure(Subject(lambda: plain, torch.compile, lambda: ((vector(),), {})), "sim:H200", 0.1, print)
     assert result.refused == "A simulated device cannot be timed; use --device cpu or a machine with a GPU."

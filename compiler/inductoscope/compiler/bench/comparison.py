@@ -14,7 +14,7 @@ import torch
 
 from inductoscope.compiler.bench import evidence, numerics, stats
 from inductoscope.compiler.bench.clocks import Clock, clock_for, timed_ms
-from inductoscope.compiler.bench.refusal import RefusedError, first_line
+from inductoscope.compiler.bench.refusal import RefusedError, in_short
 from inductoscope.compiler.bench.subject import Call, Subject, compiled_call, eager_call, reseed
 from inductoscope.compiler.bench.wide import float64_values
 from inductoscope.compiler.compat.bench import Counts, cold_compiler, counts, lacks_cxx_compiler
@@ -29,7 +29,7 @@ _WARM_UP_CALLS = 3
 
 
 def measure(subject: Subject, device: str, seconds: float, progress: Progress) -> Benchmark:
-    """Compare the compiled program with the eager one on a real `device`, with about `seconds` of timed calls.
+    """Compare the compiled program with the eager one on a real `device`, with about `seconds` of timed calls of each.
 
     Never raises for what the program or the compiler does: `Benchmark.refused` then holds a sentence.
     """
@@ -94,7 +94,7 @@ class _Run:
             return self._first_call(eager_call(self.subject))
         except Exception as error:
             raise RefusedError(
-                f"The eager program raised {first_line(error)}, so there is nothing to compare."
+                f"The eager program raised {in_short(error)}, so there is nothing to compare."
             ) from error
 
     def _compiled(self) -> _Side:
@@ -102,7 +102,7 @@ class _Run:
             return self._first_call(compiled_call(self.subject))
         except Exception as error:
             _refuse_without_cxx(error)
-            raise RefusedError(f"Compiling or running the compiled program raised {first_line(error)}.") from error
+            raise RefusedError(f"Compiling or running the compiled program raised {in_short(error)}.") from error
 
     def _first_call(self, call: Call) -> _Side:
         reseed()
@@ -121,7 +121,7 @@ class _Run:
 
     def _rounds(self, eager: _Side, compiled: _Side) -> tuple[stats.Round, ...]:
         _, pilot_ms = timed_ms(lambda: _called(eager.call), self.clock)
-        block = self.seconds / (2 * _ROUNDS)
+        block = self.seconds / _ROUNDS
         count = _ROUNDS if pilot_ms / 1e3 < block else _ROUNDS_WHEN_SLOW
         before = counts()
         rounds = []
@@ -180,7 +180,7 @@ def _called(call: Call) -> None:
     try:
         call()
     except Exception as error:
-        raise RefusedError(f"A repeated call raised {first_line(error)}, so no steady time can be taken.") from error
+        raise RefusedError(f"A repeated call raised {in_short(error)}, so no steady time can be taken.") from error
 
 
 def _trivial(x: torch.Tensor) -> torch.Tensor:

@@ -47,8 +47,8 @@ def require_compiled(seen: CallTrace, counted: Counts) -> None:
     """Raise `RefusedError` unless the call entered code with a compiled graph in it."""
     if counted.graphs == 0:
         raise RefusedError(
-            "Nothing was compiled: torch.compile captured no graph, so both sides would run eagerly. "
-            "The check of this target says which line or which skipped function is the cause."
+            "Nothing was compiled: torch.compile made no code for any graph, so both sides would run eagerly. "
+            "The check of this target says which line, which skipped function or which hidden error is the cause."
         )
     if not seen.compile_ids & compile_ids_with_graphs():
         graphs = "One graph was compiled" if counted.graphs == 1 else f"{counted.graphs} graphs were compiled"

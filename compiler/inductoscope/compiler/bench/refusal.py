@@ -7,7 +7,10 @@ class RefusedError(Exception):
     """Measuring makes no sense or failed; the message is one or two sentences for the user."""
 
 
-def first_line(error: BaseException) -> str:
-    """The type of an exception and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
+def in_short(error: BaseException) -> str:
+    """The type of an exception and the first line of its message, with the next one where a line ends in a colon."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    short = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return f"{type(error).__name__}: {short.rstrip('.')}"
