@@ -303,7 +303,9 @@ async def test_lens_shows_a_benchmark_and_says_when_it_is_old() -> None:
 async def test_lens_gives_no_speed_up_that_was_refused() -> None:
     h = await checked()
     h.session.benchmark(PATH, "Model.forward")
-    (await h.runner.next()).finish(benchmark=Benchmark("CPU", "median", refused="Nothing was compiled. Look at the breaks."))
+    (await h.runner.next()).finish(
+        benchmark=Benchmark("CPU", "median", refused="Nothing was compiled. Look at the breaks.")
+    )
     await h.settled()
     assert titles(h)[1] == "no speed-up (CPU): Nothing was compiled."
 
