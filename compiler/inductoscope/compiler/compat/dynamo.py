@@ -203,11 +203,12 @@ def tracing_warnings(callback: Callable[[WarningEvent], None]) -> contextlib.Abs
 
 
 def backward_passes(callback: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
-    """Tell `callback` each time the program asks for gradients."""
+    """Tell `callback` each time the program asks for gradients; AOTAutograd does so too, while it traces."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            callback()
+            if stacks.compile_id() is None:
+                callback()
             return original(*args, **kwargs)
 
         return torch.compiler.disable(_engine_run_backward, recursive=False)
