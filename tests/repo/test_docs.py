@@ -26,6 +26,6 @@ def test_each_module_of_the_product_is_in_the_code_map() -> None:
     for portion in ("protocol", "compiler", "server"):
         package = ROOT / portion / "inductoscope" / portion
         for entry in sorted(package.iterdir()):
-            if entry.name.startswith("__") or entry.name == "py.typed":
+            if entry.name.startswith("_") or entry.name == "py.typed":
                 continue
             assert f"`{entry.name}`" in code_map or f"`{entry.name}/`" in code_map, f"{entry} is not in the code map"
