@@ -24,5 +24,9 @@ _OF_THE_COMPILER = (
 
 
 def is_compile_error(error: BaseException) -> bool:
-    """Whether compiling failed, as against the program itself."""
-    return isinstance(error, _OF_THE_COMPILER)
+    """Whether compiling failed, as against the program itself.
+
+    An operator's own IndexError or AssertionError comes up as it is; Dynamo marks what passes through it with the id of
+    the compilation (`get_exc_message` in torch/_dynamo/exc.py, 2.4 to 2.15).
+    """
+    return isinstance(error, _OF_THE_COMPILER) or getattr(error, "compile_id", None) is not None
