@@ -74,8 +74,8 @@ def test_inductor_on_the_cpu_gives_all_figures():
     assert result.compiled.us > 0
     assert result.eager.iqr_us >= 0
     assert result.eager.runs >= 20
-    assert result.speedup == pytest.approx(result.eager.us / result.compiled.us)
-    assert result.speedup_low <= result.speedup_high
+    assert result.speedup_low <= result.speedup <= result.speedup_high
+    assert result.speedup == pytest.approx(result.eager.us / result.compiled.us, rel=0.3)
     assert result.compile_ms > 1
     assert (result.graphs, result.graph_breaks) == (1, 0)
     assert result.numerics.agreement in (Agreement.IDENTICAL, Agreement.CLOSE)

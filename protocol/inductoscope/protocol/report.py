@@ -444,7 +444,7 @@ class Numerics:
 class Benchmark:
     """Compiled against eager.  `refused` holds the sentence when no honest speed-up can be given.
 
-    `speedup` is the ratio of the medians, `speedup_low` and `speedup_high` the quartiles of the rounds' own ratios.
+    `speedup` is the median of the ratios of single rounds, `speedup_low` and `speedup_high` are their quartiles.
     `compile_ms` is the first call of the compiled program, `calls_to_pay_off` null when compiling never pays off.
     `graphs` and `graph_breaks` are Dynamo's own counts for this program.  Launches are kernel launches of one call and
     peaks bytes of device memory above what was allocated before it; null on the CPU.

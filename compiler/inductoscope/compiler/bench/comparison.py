@@ -153,7 +153,7 @@ class _Run:
             method=_method(self.clock, len(rounds), eager),
             eager=eager_timing,
             compiled=compiled_timing,
-            speedup=ratio.overall if ratio.steady else None,
+            speedup=ratio.median if ratio.steady else None,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
             compile_ms=compiled.first_ms,

@@ -31,31 +31,37 @@ class Round:
 
 @dataclass(frozen=True)
 class Speedup:
-    """Eager time over compiled time: of the medians over all rounds, and the quartiles of the rounds' own ratios."""
+    """Eager time over compiled time: median and quartiles of the ratios of the single rounds."""
 
-    overall: float
+    median: float
     low: float
     high: float
 
     @property
     def steady(self) -> bool:
         """Whether the rounds agree well enough to state a figure."""
-        return max(self.high, self.overall) <= _WIDEST * min(self.low, self.overall)
+        return self.high <= _WIDEST * self.low
 
 
 def timing(blocks: Sequence[Samples]) -> Timing:
-    """Median and interquartile range over all samples of all blocks (at least two samples)."""
-    times = [us for block in blocks for us in block.us]
-    lower, median, upper = statistics.quantiles(times, n=4, method="inclusive")
+    """Median of the blocks' medians, and interquartile range over all samples (at least two).
+
+    Blocks last equally long, so a slow one has fewer samples; each counts the same, or the two sides would not be
+    comparable on a machine that changes its pace.
+    """
+    lower, _, upper = statistics.quantiles([us for block in blocks for us in block.us], n=4, method="inclusive")
+    median = statistics.median(statistics.median(block.us) for block in blocks)
     return Timing(us=median, iqr_us=upper - lower, runs=sum(block.calls for block in blocks))
 
 
 def speedup(rounds: Sequence[Round]) -> Speedup:
-    """How much faster compiled is than eager (at least two rounds)."""
+    """How much faster compiled is than eager (at least two rounds).
+
+    The two blocks of a round follow one another, so their ratio holds whatever the pace of the machine was then.
+    """
     ratios = [statistics.median(item.eager.us) / statistics.median(item.compiled.us) for item in rounds]
-    eager, compiled = timing([item.eager for item in rounds]), timing([item.compiled for item in rounds])
-    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    return Speedup(eager.us / compiled.us, low, high)
+    low, median, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return Speedup(median, low, high)
 
 
 def calls_to_pay_off(compile_ms: float, eager: Timing, compiled: Timing) -> int | None:
