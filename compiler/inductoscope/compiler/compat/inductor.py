@@ -1,7 +1,8 @@
 """Inductor's private parts that lowering reads or wraps, and nothing else.
 
 Each `Point` names one attribute of torch, why it is needed, and what happens where a version of torch lacks it.
-Checked by running on torch 2.13; written for 2.11 to 2.15.  `replaced` is the only way in which torch is patched, and
+Checked by running on torch 2.13 and 2.14, by reading
+the sources of 2.11 and 2.12; written for 2.11 to 2.15.  `replaced` is the only way in which torch is patched, and
 it undoes itself.  This module knows nothing of reports.
 """
 
@@ -286,7 +287,37 @@ def cpp_compiler() -> str:
     return next((name for name in names if shutil.which(name)), names[-1] if names else "g++")
 
 
-def only_falls_back(op: torch._ops.OpOverload) -> bool:
+@dataclass(frozen=True)
+class Operator:
+    """What an operator's schema tells: namespace, name without the overload, and whether it only makes views."""
+
+    namespace: str
+    name: str
+    only_views: bool
+
+
+def operator_of(node: torch.fx.Node) -> Operator | None:
+    """The operator (`aten::add`) that a graph node calls; None for any other node."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return None
+    returned = [result.alias_info for result in target._schema.returns]
+    views = bool(returned) and all(alias is not None and not alias.is_write for alias in returned)
+    return Operator(target.namespace, target._schema.name.split("::")[-1], views)
+
+
+def higher_order_name(node: torch.fx.Node) -> str | None:
+    """The name of an operator that takes functions (`cond`, the launch of a hand-written kernel), else None."""
+    return str(node.target.name()) if isinstance(node.target, torch._ops.HigherOrderOperator) else None
+
+
+def buffer_lines(buffer: Any) -> list[Any]:
+    """The lines that a buffer of Inductor's code holds: texts, deferred lines and position markers."""
+    lines: list[Any] = buffer._lines
+    return lines
+
+
+def only_falls_back(op: Any) -> bool:
     """Whether Inductor has nothing but a library call for an operator, on any device.
 
     Such operators are registered by `make_fallback`, whose handler is a function inside `fallback_handler`.

@@ -22,6 +22,6 @@ def copied(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
         if not isinstance(module, torch.fx.GraphModule):
             shared[id(module)] = module
             continue
-        held = [*module._parameters.values(), *module._buffers.values(), *vars(module).values()]
+        held = [*module.parameters(recurse=False), *module.buffers(recurse=False), *vars(module).values()]
         shared.update({id(value): value for value in held if isinstance(value, torch.Tensor | torch.ScriptObject)})
     return copy.deepcopy(graph, shared)

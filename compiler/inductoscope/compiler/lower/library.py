@@ -80,31 +80,25 @@ def library_findings(found: Iterable[Fallback]) -> list[Finding]:
 
 def _why(node: torch.fx.Node, call: Call) -> str | None:
     """Why Inductor called a library for this node, or None where that is what one would expect."""
-    target = node.target
-    if not isinstance(target, torch._ops.OpOverload) or _only_view(target):
+    target, operator = node.target, compat.operator_of(node)
+    if operator is None or operator.only_views:
         return None
-    if target.namespace not in _BUILT_IN:
-        custom = target.namespace not in _LIBRARIES
+    if operator.namespace not in _BUILT_IN:
+        custom = operator.namespace not in _LIBRARIES
         return "it is a custom operator, which Inductor cannot look into" if custom else None
-    name = target._schema.name.split("::")[-1]
+    name = operator.name
     if name.removesuffix("_backward") in _BELONGS or any(part in name for part in _BELONGS_IF_NAMED):
         return None
     if _is_copy(name) or name.startswith("inductor_"):  # the latter are Inductor's own helpers for random numbers
         return None
     if _complex(node):
         return "Inductor does not generate code for complex numbers"
-    if torch.Tag.dynamic_output_shape in target.tags:
+    if torch.Tag.dynamic_output_shape in getattr(target, "tags", ()):
         return "the size of its result depends on the data"
     device = _device(call)
     if compat.only_falls_back(target):
         return "Inductor has no code generator for it"
     return f"Inductor's generated code{f' for {device}' if device else ''} does not cover it in this form"
-
-
-def _only_view(target: torch._ops.OpOverload) -> bool:
-    """Whether all results are views of an argument: nothing is computed."""
-    returns = target._schema.returns
-    return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
 
 
 def _is_copy(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a graph node and a scheduler node say about themselves, with the private attributes in one place.
+"""Which operators of the graph stand behind a kernel.
 
 It knows nothing of kernels' text or findings.
 """
@@ -10,22 +10,22 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower.places import on_whose_behalf
 from inductoscope.compiler.lower.recording import Call, Compilation
+
+_PYTHON_OPERATORS = ("_operator", "operator")  # taking one of several results, and arithmetic on sizes
 
 
 def op_name(node: torch.fx.Node) -> str | None:
     """The operator of a graph node without its overload (`aten.add`), or None for inputs and constants."""
-    target = node.target
     if node.op != "call_function":
         return None
-    if isinstance(target, torch._ops.OpOverload):
-        return f"{target.namespace}.{target._schema.name.split('::')[-1]}"
-    if isinstance(target, torch._ops.HigherOrderOperator):
-        return str(target.name())
-    module = getattr(target, "__module__", None) or ""
-    name = getattr(target, "__name__", None) or str(target)
-    return None if module in ("_operator", "operator") else name
+    operator = compat.operator_of(node)
+    if operator is not None:
+        return f"{operator.namespace}.{operator.name}"
+    name = compat.higher_order_name(node) or getattr(node.target, "__name__", None) or str(node.target)
+    return None if getattr(node.target, "__module__", None) in _PYTHON_OPERATORS else name
 
 
 class Origins:

@@ -144,11 +144,12 @@ class Provenance:
             original(buffer, line)
             # A line that comes from another buffer keeps its mark; a new one gets that of the work under way.
             node = getattr(line, _MARK, None) or (self._stack[-1] if self._stack else None)
-            if node is None or not buffer._lines:
+            lines = compat.buffer_lines(buffer)
+            if node is None or not lines:
                 return
-            written = buffer._lines[-1]
+            written = lines[-1]
             if isinstance(written, str):
-                buffer._lines[-1] = _marked(written, node)
+                lines[-1] = _marked(written, node)
             elif hasattr(written, "with_prefix"):
                 setattr(written, _MARK, node)
 
@@ -157,7 +158,7 @@ class Provenance:
     def _buffer_value(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def getvaluewithlinemap(buffer: Any) -> Any:
             result = original(buffer)
-            marks = _line_numbers(buffer._lines)
+            marks = _line_numbers(compat.buffer_lines(buffer))
             if marks:
                 self._texts[result.value] = marks
             return result
