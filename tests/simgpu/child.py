@@ -40,7 +40,7 @@ def main(file: str, device: str, out: str) -> None:
         choice = devices.parse(device)
         assert choice.device is not None
         simulation = simgpu.simulate(choice.device, is_user=lambda path: path == file)
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = {"self-test": {}}
     if simulation is not None:
         results["self-test"] = {"notes": [note.text for note in simulation.notes()]}
     module = load(file)

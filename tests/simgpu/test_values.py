@@ -32,6 +32,4 @@ def test_same_as_on_the_cpu(both: Both, file: str, name: str) -> None:
 
 
 def test_self_test_finds_nothing_off(both: Both) -> None:
-    assert both("values", "item_and_bool")[1]["syncs"] != []
-    simulated = support.run("kernels", "sim:H200")
-    assert simulated["self-test"]["notes"] == []
+    assert both("values", "self-test")[1] == {"notes": []}
