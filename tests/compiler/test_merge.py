@@ -48,7 +48,7 @@ def found(code: str = "compile-error", line: int = 5, message: str = "fails") ->
             None,
         ),
         (Facts(CaptureFacts(graphs=(GRAPH,), findings=(found(),)), inputs=CALLED), Status.FAILED, "fails"),
-        (Facts(CaptureFacts(graphs=(GRAPH,)), LowerFacts(problems=("no room",))), Status.FAILED, "no room"),
+        (Facts(CaptureFacts(findings=(found("graph-break"),), breaks=(BREAK,))), Status.FAILED, "fails"),
         (Facts(), Status.EAGER, "nothing was called"),
         (Facts(CaptureFacts(breaks=(BREAK,)), inputs=CALLED), Status.EAGER, "a print (line 5)"),
         (
@@ -64,6 +64,12 @@ def test_the_status_follows_from_the_facts(facts: Facts, status: Status, words: 
     report = merge.report(TARGET, "cpu", Rung.LOWER, facts)
     assert report.status is status
     assert words in report.message if words else report.message is None
+
+
+def test_what_could_not_be_read_is_a_note_and_no_failure_of_the_program() -> None:
+    facts = Facts(CaptureFacts(graphs=(GRAPH,)), LowerFacts(problems=("cannot read graph 0/0",)), CALLED)
+    report = merge.report(TARGET, "cpu", Rung.LOWER, facts)
+    assert (report.status, report.notes) == (Status.COMPILED, ("cannot read graph 0/0",))
 
 
 def test_one_error_seen_by_two_observers_is_one_finding() -> None:

@@ -17,6 +17,7 @@ from inductoscope.protocol.report import (
     InputSet,
     PhaseTime,
     Rung,
+    Severity,
     Status,
     TargetReport,
 )
@@ -66,7 +67,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetRepor
         caches=(*facts.capture.caches, *facts.lower.caches),
         phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
         findings=findings,
-        notes=facts.notes,
+        notes=(*facts.notes, *facts.lower.problems),
     )
 
 
@@ -80,16 +81,19 @@ def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _status(facts: Facts, findings: Sequence[Finding]) -> tuple[Status, str | None]:
-    error = next((finding for finding in findings if finding.code == COMPILE_ERROR), None)
+    error = next((finding for finding in findings if _ends_the_program(finding)), None)
     if error is not None:
         return Status.FAILED, error.message
-    if facts.lower.problems:
-        return Status.FAILED, facts.lower.problems[0]
     if not facts.capture.graphs:
         return Status.EAGER, _why_eager(facts)
     if facts.capture.breaks or facts.capture.recompile_limit is not None:
         return Status.PARTIAL, None
     return Status.COMPILED, None
+
+
+def _ends_the_program(finding: Finding) -> bool:
+    """An error of compiling; a graph break is one where `fullgraph=True` allows none."""
+    return finding.code == COMPILE_ERROR or (finding.code == "graph-break" and finding.severity is Severity.ERROR)
 
 
 def _why_eager(facts: Facts) -> str:

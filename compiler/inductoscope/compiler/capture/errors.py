@@ -14,7 +14,7 @@ from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import line_span, span_of
 from inductoscope.compiler.compat import dynamo_breaks, dynamo_stacks
 from inductoscope.compiler.usercode import Frame, UserCode
-from inductoscope.protocol.report import Finding, Place, Related
+from inductoscope.protocol.report import Finding, Place, Related, Severity
 
 _IN_MESSAGE = re.compile(r'^\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$', re.M)
 _TAIL = re.compile(
@@ -23,12 +23,18 @@ _TAIL = re.compile(
 )
 _LEAD = "Constraints violated"
 _HEAD = re.compile(r"\A(?:backend='.*?' raised:\n)?(?:[A-Za-z_.]*(?:Error|Exception|Failed): )*")
+_NO_BREAK_ALLOWED = "fullgraph=True or error_on_graph_break(True) allows no break, so it is an error."
 _LONGEST = 400  # characters of torch's own text in a message; the log has all of it
 
 
 def error_finding(error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
     """The finding for an exception that compiling raised; it is at `fallback` where torch tells no line."""
-    what = " ".join(filter(None, (f"{type(error).__name__}: {sentence(error)}", _why_error(error))))
+    if dynamo_breaks.is_graph_break(error):
+        what = f"Graph break: {sentence(error)} {_NO_BREAK_ALLOWED}"
+        return _finding("graph-break", what, error, user_code, fallback, Severity.ERROR)
+    what = f"{type(error).__name__}: {sentence(error)}"
+    if dynamo_breaks.is_recompile_limit(error):
+        what += " The recompile limit was reached, and fullgraph=True lets nothing run uncompiled."
     return _finding("compile-error", what, error, user_code, fallback)
 
 
@@ -38,7 +44,14 @@ def suppressed_finding(error: BaseException, user_code: UserCode, fallback: Plac
     return _finding("not-compiled", what, error, user_code, fallback)
 
 
-def _finding(code: str, message: str, error: BaseException, user_code: UserCode, fallback: Place) -> Finding:
+def _finding(
+    code: str,
+    message: str,
+    error: BaseException,
+    user_code: UserCode,
+    fallback: Place,
+    severity: Severity | None = None,
+) -> Finding:
     chain = user_code.chain(_stack(error, user_code))
     span = span_of(chain[-1]) if chain else line_span(fallback.file, fallback.line)
     text = read_breaks(dynamo_breaks.message_of(error))[0]
@@ -47,6 +60,7 @@ def _finding(code: str, message: str, error: BaseException, user_code: UserCode,
         code,
         span,
         message,
+        severity=severity,
         id=identifier,
         link=dynamo_breaks.break_link(identifier) if identifier else None,
         function=chain[-1].function if chain else fallback.function,
@@ -65,15 +79,6 @@ def sentence(error: BaseException) -> str:
     text = f"{read.kind}: {read.explanation}" if read.explanation else text
     text = ended(text)
     return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
-
-
-def _why_error(error: BaseException) -> str:
-    """What made an error of something that Dynamo usually only reports."""
-    if dynamo_breaks.is_graph_break(error):
-        return "It breaks the graph, and fullgraph=True or error_on_graph_break(True) allows no break."
-    if dynamo_breaks.is_recompile_limit(error):
-        return "The recompile limit was reached, and fullgraph=True lets nothing run uncompiled."
-    return ""
 
 
 def _stack(error: BaseException, user_code: UserCode) -> tuple[Frame, ...]:

@@ -28,7 +28,7 @@ class Depth(enum.Enum):
 class LowerFacts:
     """Kernels and fusion groups stand in call order, one a call: `kernels[i]` is what `fusion_groups[i]` became.
 
-    `problems` are errors inside Inductor, a sentence each; the same errors are among the findings.
+    `problems` say, a sentence each, what could not be read of a graph; Inductor's own errors are among the findings.
     """
 
     fusion_groups: tuple[FusionGroup, ...] = ()

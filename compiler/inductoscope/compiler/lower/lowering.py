@@ -20,7 +20,7 @@ import torch
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.eager import copied
-from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure, sentence
+from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
 from inductoscope.compiler.lower.facts import Depth, LowerFacts
 from inductoscope.compiler.lower.findings import finding
 from inductoscope.compiler.lower.groups import build_groups
@@ -160,7 +160,6 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             if is_ours(error):
                 self._problems.append(own_failure(error, graph_id))
                 return graph
-            self._problems.append(sentence(error, recording.failed_node))
             self._errors.append(error_finding(error, recording.failed_node, self._places, graph.verdict.place))
             return graph
         self._graphs.append(graph)
