@@ -171,7 +171,7 @@ async def test_what_failed_is_tried_again_when_its_own_file_is_saved_and_not_whe
     await h.settled()
     h.edit("x = 2\n", path="/w/other.py")
     h.save("/w/other.py")
-    h.session.files_changed()
+    h.session.files_changed(frozenset({"/w/model.py"}))
     await h.settled()
     assert len(h.runner.runs) == 2
     h.save()
@@ -459,7 +459,7 @@ async def test_nothing_is_published_twice() -> None:
     h = await checked()
     before = list(h.editor.publications)
     h.save()
-    h.session.files_changed()
+    h.session.files_changed(frozenset({"/w/model.py"}))
     await h.settled()
     assert h.editor.publications == before
 

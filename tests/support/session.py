@@ -56,8 +56,9 @@ class FakeRun:
     def progress(self, text: str) -> None:
         self.say(Progress(1, Rung.CAPTURE, text))
 
-    def finish(self, *findings: Finding, **changes: Any) -> None:
-        self.answer.set_result(RunOutcome(self.report(*findings, **changes), None, HELLO))
+    def finish(self, *findings: Finding, files: tuple[str, ...] = (), **changes: Any) -> None:
+        """End well; `files` are those that the program imported."""
+        self.answer.set_result(RunOutcome(self.report(*findings, **changes), None, HELLO, files))
 
     def fail(self, kind: FailureKind, message: str) -> None:
         target = self.request.target
@@ -174,6 +175,24 @@ class RecordingEditor:
         return [(item.finding.line, item.finding.message) for item in self.shown.get(path, ())]
 
 
+class FakeFollower:
+    """Remembers what it was to follow; the test says what changed."""
+
+    def __init__(self) -> None:
+        self.files: frozenset[str] = frozenset()
+        self.closed = False
+
+    @property
+    def is_waiting(self) -> bool:
+        return False
+
+    def follow(self, files: frozenset[str]) -> None:
+        self.files = files
+
+    def close(self) -> None:
+        self.closed = True
+
+
 class Harness:
     """A session, and files in it: `edit` sends the next version of a text."""
 
@@ -182,7 +201,8 @@ class Harness:
         self.clock = FakeClock()
         self.editor = RecordingEditor()
         self.folders = Folders(lambda settings: self.runner, self.editor.tell)
-        self.session = Session(self.editor, self.folders, self.clock)
+        self.follower = FakeFollower()
+        self.session = Session(self.editor, self.folders, self.clock, self.follower)
         self.session.start()
         self._versions: dict[str, int] = {}
 

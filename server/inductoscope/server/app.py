@@ -14,11 +14,12 @@ from inductoscope.protocol._version import __version__
 from inductoscope.server.clock import LoopClock
 from inductoscope.server.editor import LspEditor
 from inductoscope.server.endpoints import Endpoints
-from inductoscope.server.folders import Folders
+from inductoscope.server.folders import NO_FOLDER, Folders
 from inductoscope.server.ports import MakeRunner
 from inductoscope.server.runner import make_runner
 from inductoscope.server.session import Session
 from inductoscope.server.transport import Server
+from inductoscope.server.watching import Following
 
 logger = logging.getLogger("inductoscope")
 
@@ -29,8 +30,14 @@ def build(make: MakeRunner = make_runner) -> Server:
     clock = LoopClock()
     editor = LspEditor(server, clock)
     folders = Folders(make, editor.tell)
-    session = Session(editor, folders, clock)
-    Endpoints(server, editor, folders, session).register()
+
+    def is_covered(path: str) -> bool:
+        return editor.profile.watches_files and folders.of(path) != NO_FOLDER
+
+    following = Following(clock, is_covered, editor.tell)
+    session = Session(editor, folders, clock, following)
+    following.tells(session.files_changed)
+    Endpoints(server, editor, folders, session, following).register()
     return server
 
 

@@ -29,6 +29,7 @@ from inductoscope.server.settings import Trust
 from inductoscope.server.snapshot import TargetView
 from inductoscope.server.to_lsp import BadArgumentsError, Subject
 from inductoscope.server.transport import Server
+from inductoscope.server.watching import Following
 
 logger = logging.getLogger("inductoscope.endpoints")
 
@@ -46,11 +47,14 @@ CONFIGURATION_TIMEOUT_S = 10.0
 class Endpoints:
     """The handlers of one server."""
 
-    def __init__(self, server: Server, editor: LspEditor, folders: Folders, session: Session) -> None:
+    def __init__(
+        self, server: Server, editor: LspEditor, folders: Folders, session: Session, following: Following
+    ) -> None:
         self._server = server
         self._editor = editor
         self._folders = folders
         self._session = session
+        self._following = following
         self._start_values: dict[str, Any] = {}
         self._told: set[str] = set()
 
@@ -196,9 +200,10 @@ class Endpoints:
         if path is not None:
             self._session.close(path)
 
-    def did_change_files(self, _: types.DidChangeWatchedFilesParams) -> None:
+    def did_change_files(self, params: types.DidChangeWatchedFilesParams) -> None:
         """Files changed, perhaps by somebody else."""
-        self._session.files_changed()
+        paths = (path_of(change.uri) for change in params.changes)
+        self._following.notice(path for path in paths if path is not None)
 
     def _open_path(self, uri: str) -> str | None:
         path = path_of(uri)

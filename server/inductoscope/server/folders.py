@@ -59,6 +59,10 @@ class Folders:
         """Where programs of that file are run: its workspace folder, else the folder that it is in."""
         return self.of(file) or str(Path(file).parent)
 
+    def search_paths(self, file: str) -> tuple[str, ...]:
+        """The folders that the project has programs import from, besides their own."""
+        return self._project(file).paths
+
     def runner(self, file: str) -> Runner:
         """The runner for programs of that file."""
         folder = self._folders[self.of(file)]

@@ -1,6 +1,7 @@
-"""What the session needs of the outside: somebody to show things to, and somebody to run things.
+"""What the session needs of the outside: somebody to show things to, to run things, and to
+watch files.
 
-The real ones are in `editor` (over LSP) and `workers`; tests bring their own.
+The real ones are in `editor` (over LSP), `workers` and `watching`; tests bring their own.
 """
 
 from __future__ import annotations
@@ -41,6 +42,20 @@ class Editor(Protocol):
 
     def progress(self, title: str, cancel: Callable[[], None]) -> Progress:
         """Show work that the person may cancel."""
+
+
+class Follower(Protocol):
+    """Hears of changes on disk, which it tells whoever made it."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something has changed that was not told yet."""
+
+    def follow(self, files: frozenset[str]) -> None:
+        """From now on follow these files and no others."""
+
+    def close(self) -> None:
+        """Follow nothing any more."""
 
 
 class Runner(Protocol):

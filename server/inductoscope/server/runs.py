@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from inductoscope.protocol.messages import FindingFound, Message, Progress, RungDone, Target
 from inductoscope.protocol.report import Rung, Status, TargetReport
+from inductoscope.server.meaning import Meaning
 from inductoscope.server.positions import Text
 from inductoscope.server.snapshot import Environment, Measurement, Result, TargetView
 from inductoscope.server.workers.run import RunOutcome, RunRequest
@@ -30,13 +31,17 @@ class Purpose(enum.Enum):
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: what is asked of the worker, and which texts its answer will be about."""
+    """One run: what is asked of the worker, and which texts its answer will be about.
+
+    `texts` are those of the open documents, `closure` what the files of the program mean, both by path.
+    """
 
     request: RunRequest
     purpose: Purpose
     generation: int
     version: int
     texts: Mapping[str, Text]
+    closure: Mapping[str, Meaning]
     fingerprint: str
 
     def result(self, report: TargetReport, now: float) -> Result:

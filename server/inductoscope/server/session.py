@@ -12,6 +12,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
 from inductoscope.protocol import devices, messages
@@ -23,14 +24,15 @@ from inductoscope.server.clock import Clock, Timer
 from inductoscope.server.display import Display
 from inductoscope.server.documents import Documents, read_source
 from inductoscope.server.folders import Folders
-from inductoscope.server.imports import Imports
-from inductoscope.server.ports import Editor, Progress
+from inductoscope.server.ports import Editor, Follower, Progress
+from inductoscope.server.programs import Programs
 from inductoscope.server.runs import Plan, Purpose
 from inductoscope.server.scheduler import Job, Scheduler
 from inductoscope.server.settings import RunMode, Settings, Trust
 from inductoscope.server.snapshot import Activity, Environment, FileView, Snapshot, TargetView
 from inductoscope.server.targets import Scan, scan
-from inductoscope.server.workers.run import RunRequest
+from inductoscope.server.watching import PROJECT_FILE
+from inductoscope.server.workers.run import RunOutcome, RunRequest
 
 logger = logging.getLogger("inductoscope.session")
 
@@ -44,8 +46,9 @@ PAUSE_S = (0.3, 3.0)
 class Session:
     """Owns the state; see the module.  `start` must be called once the settings are known."""
 
-    def __init__(self, editor: Editor, folders: Folders, clock: Clock) -> None:
+    def __init__(self, editor: Editor, folders: Folders, clock: Clock, follower: Follower) -> None:
         self._editor = editor
+        self._follower = follower
         self._folders = folders
         self._clock = clock
         self._scheduler: Scheduler[Key] = Scheduler(self._work, self._job_changed)
@@ -55,7 +58,8 @@ class Session:
         self._targets: dict[str, TargetView] = {}
         self._trust = Trust.TRUSTED
         self._environment = Environment()
-        self._imports = Imports(self._read)
+        self._programs = Programs(self._read, folders)
+        self._reloads: set[str] = set()
         self._plans: dict[Key, Plan] = {}
         self._timers: dict[str, Timer] = {}
         self._last_run_s = 0.0
@@ -75,6 +79,7 @@ class Session:
     def open(self, uri: str, path: str, version: int, source: str) -> None:
         """A document was opened; it counts as saved."""
         self._documents = self._documents.opened(uri, path, version, source)
+        self._programs.changed([path])
         self._adopt(path)
         self._scan(path)
         self._run_after_save(self._keys_of(path), "opened")
@@ -82,23 +87,35 @@ class Session:
     def change(self, path: str, version: int, source: str) -> None:
         """A document has a new text."""
         self._documents = self._documents.changed(path, version, source)
+        self._programs.changed([path])
         self._scan(path)
         if self._folders.settings(path).run is RunMode.ON_TYPE:
             self._run_after_pause(path)
+        if path in self._reloads and read_source(path) == source:
+            self._reloads.discard(path)
+            self._run_after_save(tuple(self._targets), f"reloaded {path}")
 
     def save(self, path: str) -> None:
         """A document was written to its file."""
         self._documents = self._documents.saved(path)
+        self._reloads.discard(path)
+        self._programs.changed_anywhere()  # whoever saves here may have changed more than was noticed
         for key in self._keys_of(path):
             self._targets[key] = runs.to_retry(self._targets[key])
         self._run_after_save(tuple(self._targets), f"saved {path}")
 
-    def files_changed(self) -> None:
-        """Files changed that nobody saved here, the project's settings perhaps among them."""
-        self._folders.forget_projects()
-        for path in self._files:
-            self._scan(path)
-        self._run_after_save(tuple(self._targets), "files changed")
+    def files_changed(self, paths: frozenset[str]) -> None:
+        """These files were written, made or removed, perhaps by somebody else: a checkout, another editor."""
+        if any(Path(path).name == PROJECT_FILE for path in paths):
+            self._folders.forget_projects()
+            for path in self._files:
+                self._scan(path)
+        # An editor that takes over what is on disk sends the new text and calls nothing saved.
+        self._reloads |= {path for path in paths if self._differs_from_disk(path)}
+        self._programs.changed(paths)
+        first, *others = sorted(paths) or ["nothing"]
+        self._run_after_save(tuple(self._targets), f"changed outside: {first} and {len(others)} more")
+        self._flush_soon()
 
     def close(self, path: str) -> None:
         """A document was closed: its targets are no longer of interest."""
@@ -107,6 +124,9 @@ class Session:
         self._stop_timer(path)
         self._files.pop(path, None)
         self._documents = self._documents.closed(path)
+        self._reloads.discard(path)
+        self._programs.changed([path])
+        self._programs.retain(view.target for view in self._targets.values())
         self._flush_soon()
 
     def trust(self, trust: Trust) -> None:
@@ -130,6 +150,7 @@ class Session:
 
     def check(self, path: str | None = None, name: str | None = None) -> None:
         """Run targets whether or not anything changed: one, those of a file, or all."""
+        self._programs.changed_anywhere()
         for key, view in list(self._targets.items()):
             if path in (None, view.target.file) and name in (None, view.target.name):
                 self._request(key, Purpose.CHECK, "asked for")
@@ -174,6 +195,7 @@ class Session:
 
     async def shutdown(self) -> None:
         """End everything that runs."""
+        self._follower.close()
         for path in list(self._timers):
             self._stop_timer(path)
         await self._scheduler.close()
@@ -242,10 +264,9 @@ class Session:
     def _run_outdated(self, keys: Iterable[str], cause: str) -> None:
         """Run those targets whose last answer, or the one that is being made, is about another program."""
         snapshot = self.snapshot()
-        programs = functools.cache(self._program)
         for key in keys:
             view = self._targets[key]
-            fingerprint = freshness.fingerprint(view.target, self._settings(key), programs(view.target.file))
+            fingerprint = self._programs.fingerprint(view.target)
             plan = self._plans.get((key, Purpose.CHECK))
             on_its_way = plan is not None and plan.fingerprint == fingerprint
             if not on_its_way and not freshness.still_answers(snapshot, view, fingerprint):
@@ -258,8 +279,9 @@ class Session:
     def _settings(self, key: str) -> Settings:
         return self._folders.settings(self._targets[key].target.file)
 
-    def _program(self, file: str) -> str:
-        return freshness.program(self._imports.closure(file, (self._folders.working_folder(file),)))
+    def _differs_from_disk(self, path: str) -> bool:
+        document = self._documents.get(path)
+        return document is not None and read_source(path) != document.text.source
 
     def _read(self, path: str) -> str | None:
         document = self._documents.get(path)
@@ -278,6 +300,7 @@ class Session:
             outcome = await runner.run(plan.request, functools.partial(self._heard, key, plan, progress))
             self._last_run_s = self._clock.time() - begun
             self._environment = runs.learned(self._environment, outcome)
+            plan = self._completed(plan, outcome)
             self._targets[key] = runs.finished(self._targets[key], plan, outcome, self._clock.time())
             ending = outcome.report.status.value
         finally:
@@ -286,6 +309,13 @@ class Session:
                 self._targets[key] = runs.over(self._targets[key])
             progress.end(ending)
             self._flush_soon()
+
+    def _completed(self, plan: Plan, outcome: RunOutcome) -> Plan:
+        """The plan of a run that has told which files it imported, which are part of what its answer is about."""
+        if not outcome.files:
+            return plan
+        closure = self._programs.learn(plan.request.target, plan.closure, outcome.files)
+        return replace(plan, closure=closure, fingerprint=self._programs.fingerprint(plan.request.target, closure))
 
     def _plan(self, job: Job[Key]) -> Plan:
         key, purpose = job.key
@@ -298,14 +328,17 @@ class Session:
             timeout_s=settings.timeout_s,
             memory_bytes=settings.memory_bytes,
             cwd=self._folders.working_folder(target.file),
+            search_paths=self._folders.search_paths(target.file),
         )
+        closure = self._programs.closure(target)
         return Plan(
             request=request,
             purpose=purpose,
             generation=job.generation,
             version=self._documents.by_path[target.file].version,
             texts={path: document.text for path, document in self._documents.by_path.items()},
-            fingerprint=freshness.fingerprint(target, settings, self._program(target.file)),
+            closure=closure,
+            fingerprint=self._programs.fingerprint(target, closure),
         )
 
     def _heard(self, key: str, plan: Plan, progress: Progress, message: Message) -> None:
@@ -340,6 +373,8 @@ class Session:
 
     def _flush(self) -> None:
         self._flush_due = False
+        if self._targets:
+            self._follower.follow(self._programs.files)
         self._display.show(self.snapshot())
         waiting = [(is_settled, done) for is_settled, done in self._waiters if not done.done()]
         self._waiters = [(is_settled, done) for is_settled, done in waiting if not is_settled()]
@@ -351,7 +386,8 @@ class Session:
         document = self._documents.get(path)
         reached = document is not None and (version is None or document.version >= version)
         busy = any(self._targets[key].target.file == path for key, _ in self._scheduler.keys if key in self._targets)
-        return self._started and reached and not busy and path not in self._timers
+        waiting = path in self._timers or self._follower.is_waiting
+        return self._started and reached and not busy and not waiting
 
 
 def _real(device: str) -> str:
