@@ -136,6 +136,11 @@ def test_containers_nest_with_tensors_inside() -> None:
     [
         ("", 0, "no inputs"),
         ("x=", 2, "value is missing"),
+        ("[" * 5000, 50, "nested more than 50"),
+        ("x=f32[9223372036854775808]", 6, "over the largest"),
+        (f"x=f32[{'9' * 5000}]", 6, "no Python literal"),
+        ("x=f32[1__2]", 6, "no Python literal"),
+        (f"x={'9' * 400}+1.0", 406, "too large"),
         ("x=f33[4]", 2, "did you mean f32"),
         ("x=f32", 5, "f32[4, 128]"),
         ("x=f32[4, n]", 9, "whole number"),

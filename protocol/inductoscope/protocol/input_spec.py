@@ -64,6 +64,12 @@ __all__ = [
     "tensor_text",
 ]
 
+DEEPEST = 50
+"""How deep values may be nested; a parser that calls itself must not run into Python's limit."""
+
+LARGEST_SIZE = 2**63 - 1
+"""Sizes are 64-bit signed integers in torch."""
+
 PREFIX = "inductoscope:"
 
 T = TypeVar("T")
@@ -132,6 +138,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._tokens = lay_out(tokenize(text))
         self._next = 0
+        self._depth = 0
         lines = text.split("\n")
         self._end = Token("end", "", len(lines) - 1, len(lines[-1]))
 
@@ -169,6 +176,15 @@ class _Parser:
         return Argument(self._value())
 
     def _value(self) -> ValueSpec:
+        if self._depth == DEEPEST:
+            raise self._error(f"values are nested more than {DEEPEST} deep")
+        self._depth += 1
+        try:
+            return self._value_at_depth()
+        finally:
+            self._depth -= 1
+
+    def _value_at_depth(self) -> ValueSpec:
         token = self._peek()
         if token.kind == "name" and token.text not in _NAMED_VALUES:
             return self._tensor()
@@ -226,8 +242,11 @@ class _Parser:
         token = self._peek()
         if token.kind != "number" or not token.text.replace("_", "").isdecimal():
             raise self._error(f"expected a size (a whole number), found {token.text!r}")
+        size = self._evaluate(token)
+        if not isinstance(size, int) or size > LARGEST_SIZE:
+            raise self._error(f"the size {token.text} is over the largest that a tensor can have ({LARGEST_SIZE})")
         self._next += 1
-        return Dim(int(token.text), varies=self._take("*"))
+        return Dim(size, varies=self._take("*"))
 
     def _literal(self) -> LiteralSpec:
         token = self._peek()
@@ -244,7 +263,10 @@ class _Parser:
     def _number(self) -> complex | float | int:
         value = self._signed()
         if self._peek().text in ("+", "-"):
-            value = value + self._signed()
+            try:
+                value = value + self._signed()
+            except OverflowError:
+                raise self._error("this number is too large") from None
         return value
 
     def _signed(self) -> complex | float | int:
