@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inductoscope.compiler import scratch
+from inductoscope.compiler import scratch as compiler_scratch
+from inductoscope.protocol import scratch
 
 
 @pytest.fixture(autouse=True)
@@ -24,14 +25,14 @@ def test_what_dead_workers_left_is_removed_and_nothing_else(tmp_path: Path) -> N
     other = tmp_path / "inductoscope-worker-x-abc"
     for folder in (left, alive, other):
         (folder / "cache").mkdir(parents=True)
-    made = scratch.make()
+    made = compiler_scratch.make()
     assert sorted(tmp_path.iterdir()) == sorted([alive, other, made])
     scratch.remove(made)
     assert not made.exists()
 
 
 def test_the_caches_of_torch_and_triton_go_to_the_folder(tmp_path: Path) -> None:
-    scratch.keep_caches_in(tmp_path)
+    compiler_scratch.keep_caches_in(tmp_path)
     folders = {os.environ["TORCHINDUCTOR_CACHE_DIR"], os.environ["TRITON_CACHE_DIR"]}
     assert len(folders) == 2
     assert {str(Path(folder).parent) for folder in folders} == {str(tmp_path)}

@@ -1,5 +1,6 @@
 """Whole workers, driven by hand over their pipes."""
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -221,9 +222,50 @@ def test_an_unknown_dynamo_setting_is_told(tmp_path: Path) -> None:
 
 
 @slow
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def __getattr__(name):\n    raise ValueError(name)\n", "raises an error of its own at line"),
+        (
+            "class Opaque:\n    def __call__(self, x): ...\n    def __getattr__(self, name):\n"
+            "        raise ValueError(name)\nf = Opaque()\n",
+            "ValueError",
+        ),
+        ("DYNAMO_CONFIG = {1: 2}\n", "DYNAMO_CONFIG sets 1"),
+        ("DYNAMO_CONFIG = {'recompile_limit': 'many'}\n", "recompile_limit to 'many'"),
+    ],
+)
+def test_objects_and_settings_that_are_not_what_they_should_be_are_no_defect_of_ours(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    failure = do(_function(_file(tmp_path, f"def f(x):\n    return x\n{RESULT}{text}"))).failure
+    assert failure.kind is not FailureKind.INTERNAL
+    assert words in failure.message
+
+
+@slow
+def test_a_program_that_closes_all_descriptors_is_told_apart_from_a_server_that_is_gone(tmp_path: Path) -> None:
+    talk = do(_function(_file(tmp_path, "import os\nos.closerange(3, 2000)\n")))
+    assert talk.exit_code == 4
+    assert "closed file descriptors that it did not open" in talk.output
+
+
+@slow
+def test_without_a_folder_for_temporary_files_the_hello_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import tempfile; tempfile._candidate_tempdir_list = lambda: []\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    worker = RawWorker()
+    hello = worker.receive()
+    worker.hang_up()
+    worker.process.wait(timeout=60)
+    assert "set TMPDIR" in hello.problem
+
+
+@slow
 def test_the_worker_ends_when_the_server_is_gone_and_leaves_no_folder(tmp_path: Path) -> None:
-    alive = tmp_path / "alive"
-    text = f"import pathlib, time\npathlib.Path({str(alive)!r}).touch()\ntime.sleep(600)\n"
+    text = "import os, time\nos.fork()\ntime.sleep(600)\n"
     waiting = RawWorker()
     busy = RawWorker()
     hello = busy.receive()
@@ -232,7 +274,8 @@ def test_the_worker_ends_when_the_server_is_gone_and_leaves_no_folder(tmp_path: 
         pass
     for one in (waiting, busy):
         one.hang_up()
-        assert one.process.wait(timeout=60) == 3
+        assert one.process.wait(timeout=60) == -signal.SIGKILL
+        assert one.process.stdout.read() is not None  # ends when no child of the program holds it any more
     folders = Path(tempfile.gettempdir()).glob(f"inductoscope-worker-{hello.pid}-*")
     assert not list(folders)
 

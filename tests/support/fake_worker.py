@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from inductoscope.protocol import codec
+from inductoscope.protocol import codec, scratch
 from inductoscope.protocol.frames import Channel
 from inductoscope.protocol.messages import (
     PROTOCOL,
@@ -97,6 +98,14 @@ class Script:
     def fork_hanging(self, pid_file: Path) -> Script:
         """Start a child that inherits the channel and hangs; its process id goes to `pid_file`."""
         return self._add("fork_hanging", str(pid_file))
+
+    def start_daemon(self, pid_file: Path) -> Script:
+        """Start a grandchild in a session of its own, whose parent ends; its process id goes to `pid_file`."""
+        return self._add("start_daemon", str(pid_file))
+
+    def make_folder(self) -> Script:
+        """Make the temporary folder of a worker."""
+        return self._add("make_folder")
 
     def write_pid(self, pid_file: Path) -> Script:
         return self._add("write_pid", str(pid_file))
@@ -206,6 +215,18 @@ class _Player:
         if pid == 0:
             self._hang()
         Path(pid_file).write_text(str(pid))
+
+    def _start_daemon(self, pid_file: str) -> None:
+        parent = os.fork()
+        if parent == 0:
+            os.setsid()
+            pid = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"]).pid
+            Path(pid_file).write_text(str(pid))
+            os._exit(0)
+        os.waitpid(parent, 0)
+
+    def _make_folder(self) -> None:
+        scratch.make()
 
     def _write_pid(self, pid_file: str) -> None:
         Path(pid_file).write_text(str(os.getpid()))

@@ -9,13 +9,19 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import signal
 import threading
 from collections.abc import Callable
 
 from inductoscope.protocol import codec, frames, messages
 
 SERVER_GONE = 3
-"""Exit code of a worker whose server went away or talks nonsense."""
+"""Exit code of a worker whose server went away or talks nonsense, where it leads no process group to kill."""
+
+CHANNEL_LOST = 4
+"""Exit code of a worker whose descriptors the program closed."""
+
+_LOST = "The program closed file descriptors that it did not open (os.closerange?), those of Inductoscope among them.\n"
 
 
 class Link:
@@ -46,8 +52,10 @@ class Link:
             self._channel.send(messages.to_wire(message))
         except frames.FrameError:
             raise
-        except OSError:
+        except BrokenPipeError:
             self._leave()
+        except (OSError, ValueError):
+            self._lost()
 
     @property
     def has_run(self) -> bool:
@@ -59,17 +67,31 @@ class Link:
         return self._runs.get()
 
     def _read(self) -> None:
-        with contextlib.suppress(OSError, frames.FrameError, codec.CodecError):
+        try:
             while (value := self._channel.receive()) is not None:
                 message = messages.from_wire(value)
                 if isinstance(message, messages.Run):
                     self._runs.put(message)
+        except (frames.FrameError, codec.CodecError):
+            pass
+        except OSError:
+            self._lost()
         self._leave()
 
     def _leave(self) -> None:
         with contextlib.suppress(Exception):
             self._on_gone()
+        if os.getpgrp() == self._owner:  # the children that the program started have nobody else to end them
+            os.killpg(0, signal.SIGKILL)
         os._exit(SERVER_GONE)
+
+    def _lost(self) -> None:
+        """End a process that can neither hear nor speak, although its server is there."""
+        with contextlib.suppress(Exception):
+            self._on_gone()
+        with contextlib.suppress(OSError):
+            os.write(2, _LOST.encode())
+        os._exit(CHANNEL_LOST)
 
     def _sever(self) -> None:
         for descriptor in self._descriptors:

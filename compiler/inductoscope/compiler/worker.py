@@ -18,11 +18,13 @@ import re
 import signal
 import sys
 import traceback
+from pathlib import Path
 from typing import NoReturn
 
 from inductoscope.compiler import scratch
 from inductoscope.compiler.link import Link
 from inductoscope.protocol.messages import PROTOCOL, Failure, FailureKind, Hello, Run, RunFailed
+from inductoscope.protocol.scratch import remove
 
 OLDEST_TORCH = (2, 11)
 NEWEST_TORCH = (2, 15)
@@ -32,14 +34,13 @@ logger = logging.getLogger(__name__)
 
 def main(read_fd: int, write_fd: int) -> NoReturn:
     """Serve one run over the two descriptors and end the process."""
-    folder = scratch.make()
-    scratch.keep_caches_in(folder)
-    link = Link(read_fd, write_fd, on_gone=functools.partial(scratch.remove, folder))
+    folder = _own_folder()
+    link = Link(read_fd, write_fd, on_gone=functools.partial(_clean_up, folder))
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR2, all_threads=True)  # the server asks this of a run that hangs
     status = 1
     try:
-        hello = greet()
+        hello = greet() if isinstance(folder, Path) else _hello(folder)
         link.send(hello)
         if hello.problem is None and not link.has_run:
             import_more()
@@ -49,7 +50,7 @@ def main(read_fd: int, write_fd: int) -> NoReturn:
         traceback.print_exc()
     finally:
         if not link.severed:
-            scratch.remove(folder)
+            _clean_up(folder)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -74,7 +75,7 @@ def serve(run: Run, link: Link) -> None:
 
 def greet() -> Hello:
     """Import torch and all that a run needs, and say which versions there are or what is wrong."""
-    hello = Hello(PROTOCOL, platform.python_version(), sys.executable, os.getpid())
+    hello = _hello()
     try:
         import torch
     except Exception as error:
@@ -90,6 +91,28 @@ def greet() -> Hello:
         problem = f"Inductoscope cannot work with torch {torch.__version__} in {sys.executable}: {_said(error)}"
         return dataclasses.replace(hello, problem=problem)
     return dataclasses.replace(hello, warning=_too_new(torch.__version__) if series > NEWEST_TORCH else None)
+
+
+def _hello(problem: str | None = None) -> Hello:
+    return Hello(PROTOCOL, platform.python_version(), sys.executable, os.getpid(), problem=problem)
+
+
+def _own_folder() -> Path | str:
+    """The folder for this process's caches, or why there can be none."""
+    try:
+        folder = scratch.make()
+    except OSError as error:
+        return (
+            f"no folder for temporary files can be made ({error}). "
+            "Free some space, or set TMPDIR to a folder that can be written"
+        )
+    scratch.keep_caches_in(folder)
+    return folder
+
+
+def _clean_up(folder: Path | str) -> None:
+    if isinstance(folder, Path):
+        remove(folder)
 
 
 def import_ahead() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -128,7 +130,7 @@ async def test_garbage_on_the_channel_is_a_failure_of_the_run(data: bytes) -> No
 
 async def test_a_worker_that_closes_the_channel_and_goes_on_is_given_up() -> None:
     outcome = await play(Script().hello().take_run().close_channel().hang())
-    assert "the channel was closed early" in only_finding(outcome).message
+    assert "closed its connection to Inductoscope" in only_finding(outcome).message
 
 
 async def test_a_child_that_holds_the_channel_does_not_hide_a_crash(tmp_path: Path) -> None:
@@ -267,3 +269,24 @@ async def test_no_more_runs_at_once_than_allowed() -> None:
     await pool.close()
     assert [outcome.report.status for outcome in outcomes] == [Status.COMPILED] * 4
     assert len({outcome.hello.pid for outcome in outcomes if outcome.hello}) == 4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="daemons are found through /proc")
+@pytest.mark.parametrize("end", ["done", "crash"])
+async def test_a_daemon_of_the_program_does_not_outlive_its_run(tmp_path: Path, end: str) -> None:
+    script = Script().hello().take_run().start_daemon(tmp_path / "pid")
+    await play(script.done() if end == "done" else script.exit(7))
+    assert await gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("end", ["crash", "failure", "hang"])
+async def test_the_folder_of_a_worker_is_removed_however_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    script = Script().hello().take_run().make_folder()
+    ends = {"crash": script.signal, "failure": script.failed, "hang": script.hang}
+    arguments = {"crash": ("SIGKILL",), "failure": (FailureKind.INTERNAL, "It failed."), "hang": ()}
+    await play(ends[end](*arguments[end]), timeout_s=1.0 if end == "hang" else 60.0)
+    assert list(tmp_path.iterdir()) == []

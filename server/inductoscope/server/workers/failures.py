@@ -82,6 +82,15 @@ def garbled(target: Target, problem: str, output: Sequence[str]) -> Failure:
     return Failure(FailureKind.CRASH, message, None, "\n".join(output))
 
 
+def hung_up(target: Target, output: Sequence[str]) -> Failure:
+    """The worker's end of the channel was closed, but its process goes on."""
+    message = (
+        f"The process that ran {target.name} closed its connection to Inductoscope, so the run was given up. "
+        "The program closes file descriptors that it did not open, such as by os.closerange(); let it close its own."
+    )
+    return Failure(FailureKind.CRASH, message, None, "\n".join(output))
+
+
 def silent_start(limit_s: float, output: Sequence[str]) -> Failure:
     """The worker said nothing for too long after its start."""
     message = f"The worker did not get ready within {limit_s:g} s, so it was stopped. {_last_words(output)}"

@@ -43,6 +43,15 @@ def resident_bytes(root: int) -> int:
     return sum(member.resident_bytes for member in members(root))
 
 
+def marked(mark: str) -> tuple[Member, ...]:
+    """The processes that were started with `mark`, of the form `NAME=value`, in their environment.
+
+    A process that left its parents behind (a daemon) still has it.  Empty where the system does not tell.
+    """
+    wanted = mark.encode()
+    return tuple(member for member in _table().values() if wanted in _environment(member.pid).split(b"\0"))
+
+
 def send_signal(to: Iterable[Member], number: signal.Signals) -> None:
     """Signal those of the processes that are still the same ones."""
     now = _table()
@@ -73,6 +82,13 @@ def _from_stat(pid: int, stat: str, page: int) -> Member:
     fields = stat[stat.rindex(")") + 2 :].split()  # from the third field, `state`, on
     parent, started, resident_pages = fields[1], fields[19], fields[21]
     return Member(pid, int(parent), started, int(resident_pages) * page)
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path("/proc", str(pid), "environ").read_bytes()
+    except OSError:  # not this system, not our process, or it ended meanwhile
+        return b""
 
 
 def _from_ps() -> list[Member]:

@@ -1,7 +1,8 @@
 """One worker process: start, talk, collect its output, end it and everything it started.
 
 Knows frames and messages, not what a run is.  A worker leads a session of its own, so that one signal reaches all of
-its children; descendants that left the group are found through the process table.  What the process prints goes to
+its children; descendants that left the group are found through the process table, and daemons by a mark in their
+environment.  What the process prints goes to
 the log and, the last lines of it, to `tail`: standard output is never a protocol channel.
 """
 
@@ -14,10 +15,11 @@ import logging
 import os
 import signal
 import sys
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inductoscope.protocol import frames, messages
+from inductoscope.protocol import frames, messages, scratch
 from inductoscope.server.workers import family
 from inductoscope.server.workers.command import WorkerCommand
 
@@ -27,6 +29,11 @@ TAIL_LINES = 400
 LINE_CHARACTERS = 2000
 GRACE_S = 0.5
 """How long a process may take to end after SIGTERM, and its pipes to run dry after its end."""
+
+DAEMON_ROUNDS = 20
+"""How often what a program left running is looked for and killed, since it may go on starting more."""
+
+_MARK = "INDUCTOSCOPE_WORKER"
 
 
 @dataclass(frozen=True)
@@ -57,8 +64,10 @@ class WorkerProcess:
         writer: asyncio.StreamWriter,
         output: asyncio.StreamReader,
         pipes: contextlib.ExitStack,
+        mark: str,
     ) -> None:
         self._process = process
+        self._mark = mark
         self._pipes = pipes
         self._reader = reader
         self._writer = writer
@@ -110,13 +119,15 @@ class WorkerProcess:
         return Exit.of(self._process.returncode)
 
     async def kill(self) -> None:
-        """End the process and all that it started, and free the pipes."""
+        """End the process and all that it started, remove what it left on the disk, and free the pipes."""
         if self.alive:
             descendants = family.members(self.pid)
             self._signal(signal.SIGTERM, descendants)
             await asyncio.wait({self._reaper}, timeout=GRACE_S)
             self._signal(signal.SIGKILL, descendants)
         await asyncio.shield(self._reaper)
+        self._end_daemons()
+        await asyncio.to_thread(scratch.remove_of, self.pid)
         self._collector.cancel()
         await asyncio.gather(self._collector, return_exceptions=True)
         self._pipes.close()
@@ -125,6 +136,13 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
         family.send_signal(descendants, number)
+
+    def _end_daemons(self) -> None:
+        for _ in range(DAEMON_ROUNDS):
+            daemons = family.marked(self._mark)
+            if not daemons:
+                return
+            family.send_signal(daemons, signal.SIGKILL)
 
     async def _reap(self) -> None:
         await self._process.wait()
@@ -153,6 +171,7 @@ async def start(command: WorkerCommand, cwd: str | None, env: Mapping[str, str] 
     """Start a worker.  Raises `OSError` when the interpreter cannot be started."""
     if sys.platform == "win32":
         raise OSError("workers need POSIX process groups, which Windows does not have; use WSL")
+    value = uuid.uuid4().hex
     with contextlib.ExitStack() as cleanup:
         read_end, child_write = os.pipe()
         child_read, write_end = os.pipe()
@@ -171,9 +190,9 @@ async def start(command: WorkerCommand, cwd: str | None, env: Mapping[str, str] 
                 pass_fds=(child_read, child_write),
                 start_new_session=True,
                 cwd=cwd,
-                env=env,
+                env={**(os.environ if env is None else env), _MARK: value},
             )
-        return WorkerProcess(process, reader, writer, output, cleanup.pop_all())
+        return WorkerProcess(process, reader, writer, output, cleanup.pop_all(), f"{_MARK}={value}")
 
 
 async def _reader(descriptor: int, cleanup: contextlib.ExitStack) -> asyncio.StreamReader:

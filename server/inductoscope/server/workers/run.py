@@ -97,7 +97,7 @@ class _Conversation:
                 return await self._broken(str(error))
             match message:
                 case None:
-                    return await self._broken("the channel was closed early")
+                    return await self._broken(None)
                 case RunDone():
                     self.report, self.files = message.report, message.files
                     return None
@@ -128,11 +128,15 @@ class _Conversation:
                 self.report = message.report
         self._on_event(message)
 
-    async def _broken(self, problem: str) -> Failure:
-        """Why there are no more messages: the worker's end where it ended, else what is wrong with the channel."""
+    async def _broken(self, problem: str | None) -> Failure:
+        """Why there are no more messages: the worker's end where it ended, else what is wrong with the channel.
+
+        `problem` is None when the channel was closed.
+        """
         end = await self._worker.ended()
         if end is None:
-            return failures.garbled(self._request.target, problem, self._worker.tail)
+            target, output = self._request.target, self._worker.tail
+            return failures.hung_up(target, output) if problem is None else failures.garbled(target, problem, output)
         return failures.crashed(self._request.target, end, self._worker.tail, self.doing)
 
 
