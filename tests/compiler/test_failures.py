@@ -13,6 +13,11 @@ def is_user(file: str) -> bool:
     return file == __file__
 
 
+class SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 def _while_running(error: BaseException) -> Failure:
     try:
         raise error
@@ -28,6 +33,8 @@ LINE = _while_running.__code__.co_firstlineno + 2
     [
         (ValueError("wrong\n\nwhile executing ..."), FailureKind.RUN, "ValueError: wrong."),
         (ValueError(), FailureKind.RUN, ": ValueError."),
+        (SpeechlessError(), FailureKind.RUN, ": SpeechlessError."),
+        (RuntimeError("[enforce fail] can't allocate memory: you tried"), FailureKind.RUN, "smaller"),
         (SystemExit(), FailureKind.RUN, "sys.exit()"),
         (SystemExit("bye"), FailureKind.RUN, "sys.exit('bye')"),
         (KeyboardInterrupt(), FailureKind.RUN, "interrupted"),
@@ -55,6 +62,20 @@ def test_without_a_user_line_the_fallback_is_the_place() -> None:
     failure = failures.while_running(ValueError("x"), "Model.forward", HERE, is_user)
     assert failure.place is not None
     assert failure.place.line == 1
+
+
+def test_an_exception_that_comes_up_unexpectedly_is_the_programs_where_its_code_raised_it() -> None:
+    def raising(error: Exception) -> None:
+        raise error
+
+    with pytest.raises(ValueError, match="from a property") as raised:
+        raising(ValueError("from a property"))
+    caught = raised.value
+    failure = failures.escaped(caught, "Model.forward", is_user)
+    assert failure is not None and failure.kind is FailureKind.RUN
+    assert "Model.forward raises an error of its own at line" in failure.message
+    assert failures.escaped(caught, "Model.forward", lambda _: False) is None
+    assert failures.escaped(ValueError("never raised"), "Model.forward", is_user) is None
 
 
 def test_a_package_that_lacks_a_part_is_not_told_to_be_installed() -> None:

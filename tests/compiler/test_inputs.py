@@ -97,6 +97,33 @@ def test_an_error_in_get_inputs_is_placed_on_its_line() -> None:
     assert "get_inputs() raises an error of its own at line 5" in told.message
 
 
+def test_an_error_while_input_sets_are_made_one_by_one_is_placed_on_its_line() -> None:
+    told = failure(f"{F}\ndef get_input_sets():\n    yield (torch.ones(2),)\n    raise ValueError('late')\n")
+    assert (told.kind, told.place.line) == (FailureKind.RUN, 6)
+    assert "get_input_sets() raises an error of its own at line 6" in told.message
+
+
+@pytest.mark.parametrize(
+    ("text", "sort"),
+    [
+        ("def get_inputs():\n    pass", "NoneType"),
+        ("def get_inputs():\n    yield torch.ones(2)", "generator"),
+        ("async def get_inputs():\n    return [torch.ones(2)]", "coroutine"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_what_get_inputs_returns_has_to_be_arguments(text: str, sort: str) -> None:
+    told = failure(f"{F}\n{text}\n")
+    assert told.kind is FailureKind.BAD_INPUTS
+    assert f"get_inputs() returned a {sort}" in told.message
+
+
+def test_inputs_that_no_machine_can_hold_are_told_with_their_sizes() -> None:
+    told = failure(F, comment="f32[1000000000, 1000000000]")
+    assert told.kind is FailureKind.BAD_INPUTS
+    assert "f32[1000000000, 1000000000]" in told.message and "Use smaller ones" in told.message
+
+
 def test_input_sets_have_to_be_a_list_of_sets() -> None:
     assert "returned a Tensor" in failure(f"{F}\ndef get_input_sets():\n    return torch.ones(2)\n").message
     assert failure(f"{F}\ndef get_input_sets():\n    return []\n").kind is FailureKind.NO_INPUTS
@@ -125,4 +152,9 @@ def test_descriptions_read_like_the_comment() -> None:
     assert describe({"kv": [torch.ones(2), (1,)]}) == "{'kv': [f32[2], (1,)]}"
     assert describe(pair(1, 2)) == "pair"
     assert describe("x" * 100).endswith("…")
+    endless: list[object] = []
+    endless.append(endless)
+    assert describe(endless).startswith("[[[")
+    assert len(describe([0] * 1_000_000)) <= 60
+    assert describe(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])) == "Tensor"
     assert describe(torch.nn.Linear(1, 1)) == "Linear"

@@ -38,6 +38,8 @@ _NO_GPU = (
     "Attempting to deserialize object on a CUDA device",
 )
 
+_NO_MEMORY = ("not enough memory", "out of memory", "can't allocate memory")
+
 
 class RunFailedError(Exception):
     """The run cannot go on; `failure` says why."""
@@ -77,7 +79,7 @@ def at_import(error: BaseException, file: str, is_user: IsUser) -> Failure:
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         return failed(FailureKind.IMPORT, _missing_module(error.name, file, place), place, error)
     if isinstance(error, ImportError):
-        message = f"{_called(file)} cannot be imported: {_line(place)} raises ImportError: {error}."
+        message = f"{_called(file)} cannot be imported: {_line(place)} raises {describe(error)}."
         return failed(FailureKind.IMPORT, message, place, error)
     if isinstance(error, SystemExit):
         message = (
@@ -98,25 +100,57 @@ def while_running(error: BaseException, doing: str, fallback: Place, is_user: Is
         message = f"{doing} ends the program ({_exit(error)} at {_line(place)}), so there is nothing to look at."
     elif isinstance(error, KeyboardInterrupt):
         message = f"{doing} was interrupted at {_line(place)}."
-    elif isinstance(error, MemoryError) or "not enough memory" in str(error) or "out of memory" in str(error):
+    elif is_out_of_memory(error):
         message = f"{doing} runs out of memory at {_line(place)}: {describe(error)}. Use smaller example inputs."
     elif isinstance(error, RecursionError):
-        message = f"{doing} calls itself without an end at {_line(place)}: {describe(error)}."
+        message = (
+            f"{doing} reaches Python's limit of nested calls at {_line(place)}: it calls itself without an end, or a "
+            f"loop with a graph break in it, which a compiled function goes through by calls, is too long. "
+            f"Python says: {describe(error)}."
+        )
     else:
         message = f"{doing} raises an error of its own at {_line(place)}: {describe(error)}."
     return failed(FailureKind.RUN, message, place, error)
 
 
+def escaped(error: BaseException, doing: str, is_user: IsUser) -> Failure | None:
+    """The failure for an exception that the user's own code raised where nothing of the kind was expected.
+
+    Programs may run code of theirs on any access to their objects (`__getattr__`, properties, iterators).  None when
+    the exception is not the program's.
+    """
+    frames = list(traceback.walk_tb(error.__traceback__))
+    if not frames or not is_user(frames[-1][0].f_code.co_filename):
+        return None
+    code = frames[-1][0].f_code
+    return while_running(error, doing, Place(code.co_filename, frames[-1][1], code.co_name), is_user)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on the host or on a device."""
+    said = text_of(error)
+    return isinstance(error, MemoryError) or any(words in said for words in _NO_MEMORY)
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception; a class of the program's may be unable to give one."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def describe(error: BaseException) -> str:
     """Type and first paragraph of an exception, without the stacks that torch appends."""
-    text = str(error).strip().split("\n\n")[0]
+    text = text_of(error).strip().split("\n\n")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = " ".join(lines[:3]).rstrip(".")
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _wants_gpu(error: BaseException) -> bool:
-    return any(words in str(error) for words in _NO_GPU)
+    said = text_of(error)
+    return any(words in said for words in _NO_GPU)
 
 
 def _no_gpu(doing: str, place: Place, error: BaseException) -> Failure:

@@ -7,7 +7,8 @@ nothing at all for a function without parameters.  There is no guessing: without
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ INTEGERS_BELOW = 2
 """Integer tensors hold 0 and 1 only: these are valid indices of nearly every table and labels of nearly every loss."""
 
 _LONGEST_TEXT = 60
+_DEEPEST = 8
 
 
 @dataclass(frozen=True)
@@ -85,17 +87,34 @@ def describe_call(args: Iterable[Any], kwargs: Mapping[str, Any]) -> tuple[str, 
 
 def describe(value: Any) -> str:
     """One argument: a tensor by dtype and shape, containers by their parts, anything else by its text or type."""
+    return _describe(value, _DEEPEST)
+
+
+def _describe(value: Any, depth: int) -> str:
     if isinstance(value, torch.Tensor):
-        return input_spec.tensor_text(str(value.dtype), tuple(value.shape))
-    if type(value) is dict:
-        return _short("{" + ", ".join(f"{key!r}: {describe(item)}" for key, item in value.items()) + "}")
-    if type(value) is list:
-        return _short("[" + ", ".join(map(describe, value)) + "]")
-    if type(value) is tuple:
-        return _short("(" + ", ".join(map(describe, value)) + ("," if len(value) == 1 else "") + ")")
+        return _describe_tensor(value)
+    if type(value) in (dict, list, tuple):
+        return _short(_describe_container(value, depth - 1)) if depth else "…"
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | torch.dtype | torch.device):
         return _short(repr(value))
     return type(value).__name__
+
+
+def _describe_container(value: Any, depth: int) -> str:
+    items = itertools.islice(value, _LONGEST_TEXT)  # what comes after these would be cut off anyway
+    if type(value) is dict:
+        return "{" + ", ".join(f"{_describe(key, depth)}: {_describe(value[key], depth)}" for key in items) + "}"
+    inner = ", ".join(_describe(item, depth) for item in items)
+    if type(value) is list:
+        return f"[{inner}]"
+    return f"({inner},)" if len(value) == 1 else f"({inner})"
+
+
+def _describe_tensor(tensor: torch.Tensor) -> str:
+    try:
+        return input_spec.tensor_text(str(tensor.dtype), tuple(tensor.shape))
+    except RuntimeError:  # a nested tensor of the strided layout has no sizes
+        return type(tensor).__name__
 
 
 def build(spec: ValueSpec) -> Any:
@@ -128,7 +147,13 @@ def _from_comment(target: Target) -> GivenCalls:
     except InputSpecError as error:
         message = f"The inputs comment of {target.name} cannot be read: {error}. It says: {target.comment}"
         raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place)) from None
-    return GivenCalls("comment", place, tuple(map(_from_spec, sets)))
+    try:
+        return GivenCalls("comment", place, tuple(map(_from_spec, sets)))
+    except (RuntimeError, MemoryError) as error:
+        given = "; ".join(map(input_spec.render_call, sets))
+        message = f"The inputs that the comment of {target.name} asks for ({given}) cannot be made: "
+        message += f"{failures.describe(error)}. Use smaller ones."
+        raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place, error)) from error
 
 
 def _from_spec(spec: CallSpec) -> CallInputs:
@@ -144,8 +169,12 @@ def _from_functions(target: Target, program: Program, conventions: Conventions, 
     if conventions.get_input_sets is not None:
         return _from_sets(conventions.get_input_sets, is_user)
     if conventions.get_inputs is not None:
-        given = _call(conventions.get_inputs, "get_inputs()", is_user)
-        return GivenCalls("get_inputs", place_of(conventions.get_inputs), (_as_call(given),))
+        place = place_of(conventions.get_inputs)
+        given = _call(conventions.get_inputs, "get_inputs()", place, is_user)
+        if given is None or inspect.isawaitable(given) or isinstance(given, Iterator):
+            message = f"get_inputs() returned a {type(given).__name__}; it has to return a list of the arguments."
+            raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place))
+        return GivenCalls("get_inputs", place, (_as_call(given),))
     raise RunFailedError(_no_inputs(target, signature))
 
 
@@ -159,15 +188,16 @@ def _no_inputs(target: Target, signature: inspect.Signature | None) -> Failure:
 
 
 def _from_sets(source: Callable[[], Any], is_user: IsUser) -> GivenCalls:
-    sets = _call(source, "get_input_sets()", is_user)
+    place = place_of(source)
+    sets = _call(source, "get_input_sets()", place, is_user)
     if not isinstance(sets, Iterable) or isinstance(sets, torch.Tensor | dict | str):
         message = f"get_input_sets() returned a {type(sets).__name__}; it has to return a list of argument tuples."
-        raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place_of(source)))
-    calls = tuple(_as_call(given) for given in sets)
+        raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place))
+    calls = tuple(map(_as_call, _call(lambda: list(sets), "get_input_sets()", place, is_user)))
     if not calls:
         message = "get_input_sets() returned no sets, so there is no call to make."
-        raise RunFailedError(failed(FailureKind.NO_INPUTS, message, place_of(source)))
-    return GivenCalls("get_input_sets", place_of(source), calls)
+        raise RunFailedError(failed(FailureKind.NO_INPUTS, message, place))
+    return GivenCalls("get_input_sets", place, calls)
 
 
 def _as_call(given: Any) -> CallInputs:
@@ -179,11 +209,11 @@ def _as_call(given: Any) -> CallInputs:
     return CallInputs((given,), {})
 
 
-def _call(source: Callable[[], Any], name: str, is_user: IsUser) -> Any:
+def _call(source: Callable[[], Any], name: str, place: Place, is_user: IsUser) -> Any:
     try:
         return source()
     except BaseException as error:
-        raise RunFailedError(failures.while_running(error, name, place_of(source), is_user)) from error
+        raise RunFailedError(failures.while_running(error, name, place, is_user)) from error
 
 
 def _check_fit(program: Program, call: CallInputs, calls: GivenCalls) -> None:

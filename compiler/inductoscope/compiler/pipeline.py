@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from inductoscope.compiler import assembling, device_findings, loader, measuring, merge, placement, resolve
+from inductoscope.compiler import assembling, device_findings, failures, loader, measuring, merge, placement, resolve
 from inductoscope.compiler.capture import Capture, Program
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.settings import compiling_is_off
@@ -33,6 +33,11 @@ def run(request: Run, send: Send) -> None:
         report = climb.measure() if request.rung is Rung.MEASURE else climb.observe()
     except RunFailedError as error:
         send(RunFailed(request.run_id, error.failure, climb.known, loader.closure(user_code.is_user)))
+    except BaseException as error:
+        failure = failures.escaped(error, request.target.name, user_code.is_user)
+        if failure is None:
+            raise
+        send(RunFailed(request.run_id, failure, climb.known, loader.closure(user_code.is_user)))
     else:
         send(RunDone(request.run_id, report, loader.closure(user_code.is_user)))
 

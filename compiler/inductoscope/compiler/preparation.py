@@ -46,3 +46,6 @@ def _configure_dynamo(said: Conventions, target: Target) -> None:
     except AttributeError as error:
         message = f"DYNAMO_CONFIG sets {error}, which torch._dynamo.config does not have: check the spelling."
         raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, Place(target.file, target.line))) from None
+    except TypeError as error:
+        message = f"DYNAMO_CONFIG sets {error}."
+        raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, Place(target.file, target.line))) from None

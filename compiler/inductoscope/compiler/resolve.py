@@ -76,8 +76,8 @@ def compile_program(program: Program, conventions: Conventions, target: Target, 
     try:
         return torch.compile(program.obj, **arguments)
     except Exception as error:
-        given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        message = f"torch.compile({target.entry}, {given}) is refused: {failures.describe(error)}."
+        given = ", ".join([target.entry, *(f"{name}={value!r}" for name, value in arguments.items())])
+        message = f"torch.compile({given}) is refused: {failures.describe(error)}."
         raise RunFailedError(failed(FailureKind.RUN, message, _definition(target), error)) from error
 
 

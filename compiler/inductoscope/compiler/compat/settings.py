@@ -14,8 +14,15 @@ def compiling_is_off() -> bool:
 
 
 def set_dynamo_config(values: Mapping[str, Any]) -> None:
-    """Set each named value.  Raises `AttributeError` with the name of one that does not exist."""
+    """Set each named value.
+
+    Raises `AttributeError` with the name of one that does not exist, `TypeError` for a value of another sort than the
+    present one, which torch would only stumble over while it compiles.
+    """
     for name, value in values.items():
-        if not hasattr(config, name):
+        if not isinstance(name, str) or not hasattr(config, name):
             raise AttributeError(name)
+        now = getattr(config, name)
+        if isinstance(now, bool | int | float) and not isinstance(value, bool | int | float | None):
+            raise TypeError(f"{name} to {value!r}, which is no number or truth value")
         setattr(config, name, value)
