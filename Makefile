@@ -15,7 +15,7 @@ demo: $(VENV)/.product
 test: lint test-extension test-python test-editors
 
 test-python: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not editor" -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -m "not editor" -n $(WORKERS) --dist loadfile
 
 test-extension: $(EXTENSION)/node_modules/.package-lock.json
 	cd $(EXTENSION) && npm run --silent check && npm test --silent
@@ -39,7 +39,7 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 fast-tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not slow and not editor" -n $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not editor" -n $(WORKERS) --dist loadfile
 
 # A real VS Code workbench, Chromium and Neovim in a cache folder outside the checkout.
 clients:
