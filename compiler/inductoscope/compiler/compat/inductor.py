@@ -332,14 +332,18 @@ def without_guards(graph: Any) -> contextlib.AbstractContextManager[None]:
 
 
 def flops_of(node: torch.fx.Node) -> int | None:
-    """Floating-point operations of a graph node by torch's flop counter, or None where it cannot count them.
+    """Floating-point operations of a graph node by torch's own formula for its operator, or None where it has none.
 
-    Symbolic sizes count as they are in this run.  To be called inside `without_guards`.
+    `torch.utils.flop_counter.flop_registry` (2.1 and later) is what Inductor's `count_flops_fx` looks into, which runs
+    the operator on fake tensors as well; that costs more than all the rest that is read of a library call.  Symbolic
+    sizes count as they are in this run.  To be called inside `without_guards`.
     """
+    target = getattr(node.target, "overloadpacket", node.target)
     try:
-        counted = importlib.import_module("torch._inductor.fx_utils").count_flops_fx(node)
-        return None if counted is None else int(counted)
-    except Exception:  # the counter runs the operator on fake tensors, which may fail in any way
+        formula = importlib.import_module("torch.utils.flop_counter").flop_registry[target]
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+        return int(formula(*args, **kwargs, out_val=node.meta.get("val")))
+    except Exception:  # no formula, or one that does not fit these arguments
         return None
 
 
