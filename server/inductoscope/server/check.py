@@ -1,4 +1,4 @@
-"""`inductoscope check` without its output: files to targets, targets to runs, runs to a report.
+"""`inductoscope check` without its output: targets to runs, runs to a report.
 
 Knows neither arguments nor terminals.  What cannot be checked is a sentence in `Checked.problems`, never an exception;
 only settings that make everything pointless raise `CheckError`.
@@ -9,40 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from inductoscope.protocol._version import __version__
 from inductoscope.protocol.messages import Message, Target
 from inductoscope.protocol.report import Report, Rung, Status, TargetReport
-from inductoscope.server import config, interpreter, machine, sources, words
-from inductoscope.server.targets import Scan, ScannedTarget, scan
+from inductoscope.server import interpreter, machine, planning
+from inductoscope.server.planning import CheckError, Job, Options
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
 
 DEFAULT_TIMEOUT_S = 300.0
 MOST_AT_ONCE = 8
 MEMORY_SHARE = 0.8
 """The part of the machine's memory that a run may hold when nothing is configured."""
-
-
-class CheckError(ValueError):
-    """Nothing can be checked; the message is a sentence."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to check and how; None where the project's settings or the defaults decide.
-
-    `targets` are names to restrict the check to; empty means all.
-    """
-
-    paths: tuple[Path, ...]
-    targets: tuple[str, ...] = ()
-    device: str | None = None
-    rung: Rung | None = None
-    python: str | None = None
-    timeout_s: float | None = None
-    bench_seconds: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,34 +41,14 @@ class Watcher:
     on_event: Callable[[Target, Message], None] = lambda target, message: None
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One target with the settings that hold for its file."""
-
-    scanned: ScannedTarget
-    scan: Scan
-    settings: config.Config
-
-    @property
-    def target(self) -> Target:
-        return self.scanned.target
-
-
-@dataclass
-class _Plan:
-    jobs: list[_Job] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    named: set[str] = field(default_factory=set)
-
-
 async def check(options: Options, watcher: Watcher | None = None, command: WorkerCommand | None = None) -> Checked:
     """Check everything that `options` names.
 
     `command` replaces the command line of the workers.  Raises `CheckError` for settings that cannot be used.
     """
     watcher = watcher or Watcher()
-    plan = _plan(options)
-    runs = _Runs(options, watcher, command, _at_once(options, len(plan.jobs)))
+    plan = planning.plan(options)
+    runs = Runs(options, watcher, command, at_once(options, len(plan.jobs)))
     try:
         outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
     finally:
@@ -97,66 +57,7 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
     return Checked(_report(outcomes, problems), tuple(problems))
 
 
-def _plan(options: Options) -> _Plan:
-    plan = _Plan()
-    folders: dict[Path, config.Config] = {}
-    for path in options.paths:
-        try:
-            files = sources.python_files(path)
-        except sources.SourceError as error:
-            plan.problems.append(str(error))
-            continue
-        found = sum([_scan_file(plan, options, file.resolve(), folders, path.is_dir()) for file in files])
-        if not found and path.is_dir():
-            plan.problems.append(_no_target(f"{path}, in its {words.count(len(files), 'Python file')},", options))
-    unknown = [name for name in options.targets if name not in plan.named]
-    if unknown and not plan.problems:
-        plan.problems.append(f"There is nothing called {', '.join(unknown)} in {', '.join(map(str, options.paths))}.")
-    return plan
-
-
-def _scan_file(plan: _Plan, options: Options, file: Path, folders: dict[Path, config.Config], walked: bool) -> int:
-    """Plan what a file holds; how many targets that is.  In a folder, files without any are nothing special."""
-    try:
-        if file.parent not in folders:
-            folders[file.parent] = config.nearest(file.parent)
-        settings = folders[file.parent]
-        if walked and settings.excludes(file):
-            return 0
-        text = sources.read_text(file)
-    except config.ConfigError as error:
-        raise CheckError(str(error)) from None
-    except sources.SourceError as error:
-        plan.problems.append(str(error))
-        return 0
-    scanned = scan(text, str(file), (*settings.wanted(file), *options.targets))
-    chosen = [found for found in scanned.targets if _asked_for(found.target, options.targets)]
-    plan.named.update(name for found in chosen for name in _names(found.target))
-    plan.jobs += [_Job(found, scanned, settings) for found in chosen]
-    plan.problems += [f"{file}: {finding.message}" for finding in scanned.findings if finding.code == "scan-error"]
-    if not chosen and not walked and not scanned.findings and not options.targets:
-        plan.problems.append(_no_target(str(file), options))
-    return len(chosen)
-
-
-def _no_target(where: str, options: Options) -> str:
-    if options.targets:
-        return f"{where} has nothing called {' or '.join(options.targets)}."
-    return (
-        f"{where} has nothing to compile: no torch.compile, no Model with get_inputs(), no `# inductoscope:` comment. "
-        "Name something with --target, or add one of these."
-    )
-
-
-def _names(target: Target) -> set[str]:
-    return {target.name, target.entry}
-
-
-def _asked_for(target: Target, names: tuple[str, ...]) -> bool:
-    return not names or not _names(target).isdisjoint(names)
-
-
-class _Runs:
+class Runs:
     """Runs jobs in one pool for each interpreter."""
 
     def __init__(self, options: Options, watcher: Watcher, command: WorkerCommand | None, at_once: int) -> None:
@@ -168,9 +69,9 @@ class _Runs:
         self._slots = asyncio.Semaphore(at_once)
         self._memory = machine.share_of_memory(MEMORY_SHARE / at_once)
 
-    async def one(self, job: _Job) -> RunOutcome:
-        """Run a job; one without inputs is told instead."""
-        request = self._request(job)
+    async def one(self, job: Job) -> RunOutcome:
+        """Run a job; one without inputs is told instead.  Raises `CheckError` when its interpreter is not there."""
+        request = self.request(job)
         if job.scanned.inputs is None:
             return RunOutcome(_without_inputs(job, request), None, None)
         pool = self._pool(job)
@@ -178,10 +79,12 @@ class _Runs:
             return await pool.run(request, lambda message: self._watcher.on_event(job.target, message))
 
     async def close(self) -> None:
+        """End the pools."""
         for pool in self._pools.values():
             await pool.close()
 
-    def _request(self, job: _Job) -> RunRequest:
+    def request(self, job: Job) -> RunRequest:
+        """What is asked of the worker."""
         options, settings = self._options, job.settings
         return RunRequest(
             target=job.target,
@@ -194,7 +97,7 @@ class _Runs:
             bench_seconds=options.bench_seconds,
         )
 
-    def _pool(self, job: _Job) -> WorkerPool:
+    def _pool(self, job: Job) -> WorkerPool:
         try:
             chosen = interpreter.choose(Path(job.target.file).parent, self._options.python, job.settings.python)
         except interpreter.InterpreterError as error:
@@ -206,7 +109,7 @@ class _Runs:
         return self._pools[chosen.path]
 
 
-def _at_once(options: Options, jobs: int) -> int:
+def at_once(options: Options, jobs: int) -> int:
     """How many runs go on together: each keeps about two cores busy, and measurements must not disturb each other."""
     if options.rung is Rung.MEASURE:
         return 1
@@ -228,7 +131,7 @@ async def _in_order(runs: list[Awaitable[RunOutcome]], on_target: Callable[[Targ
     return outcomes
 
 
-def _without_inputs(job: _Job, request: RunRequest) -> TargetReport:
+def _without_inputs(job: Job, request: RunRequest) -> TargetReport:
     """The report of a target that must not be run, with what the scan says of it."""
     target = job.target
     findings = tuple(

@@ -15,17 +15,20 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from inductoscope.protocol._version import __version__
 
 if TYPE_CHECKING:
     from inductoscope.protocol.report import Report
-    from inductoscope.server.check import Checked, Options
+    from inductoscope.server.planning import Options
     from inductoscope.server.text.terminal import Terminal
     from inductoscope.server.text.view import Part
 
+T = TypeVar("T")
+
 OK, FOUND, UNCHECKED = 0, 1, 2
+_WATCH_HELP = "after the first report, only what became different is printed"
 _CHECK_HELP = "exit status: 0 nothing that --fail-on names was found, 1 something was, 2 something could not be checked"
 
 
@@ -63,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_check(commands.add_parser("check", help="compile and report", epilog=_CHECK_HELP))
+    _add_watch(commands.add_parser("watch", help="check, and again what changes; Ctrl-C ends", epilog=_WATCH_HELP))
     _add_bench(commands.add_parser("bench", help="measure compiled against eager", epilog=_CHECK_HELP))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
     commands.add_parser("devices", help="list what can be compiled for").set_defaults(command=_devices)
@@ -71,14 +75,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_selection(parser)
+    parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, or error, warning, any")
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    _add_common(parser)
+    parser.set_defaults(command=_check)
+
+
+def _add_watch(parser: argparse.ArgumentParser) -> None:
+    _add_selection(parser)
+    _add_common(parser)
+    parser.set_defaults(command=_watch)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="Python files, or folders to search")
     parser.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
     parser.add_argument("--rung", metavar="RUNG", help="capture, lower, assemble (default) or measure")
-    parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, or error, warning, any")
     parser.add_argument("--show", default="", metavar="LIST", help="more of: kernels, backward, guards, phases, all")
-    _add_common(parser)
-    parser.set_defaults(command=_check)
 
 
 def _add_bench(parser: argparse.ArgumentParser) -> None:
@@ -87,12 +102,12 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="DEVICE", help="auto (default: a GPU where there is one), cpu or cuda")
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="timed calls of each side (default 2)")
     parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, such as slower-than-eager")
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     _add_common(parser)
     parser.set_defaults(command=_check, rung="measure", show="")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     parser.add_argument("--python", metavar="PYTHON", help="the interpreter that has torch")
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds a run may take")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the log and what the program prints")
@@ -101,14 +116,15 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     from inductoscope.protocol.report import Report
     from inductoscope.server import gate
-    from inductoscope.server.check import CheckError, check
-    from inductoscope.server.text.view import PartError, parts
+    from inductoscope.server.check import check
+    from inductoscope.server.planning import CheckError
+    from inductoscope.server.text.view import PartError
 
     _set_up_log(arguments)
     try:
         options = _options(arguments)
         stops = gate.parse(arguments.fail_on)
-        shown = parts(f"{arguments.show},all" if arguments.verbose else arguments.show)
+        shown = _shown(arguments)
         terminal = None if arguments.json else _terminal(shown)
         checked = _cancellable(check(options, terminal.watcher if terminal is not None else None))
     except (CheckError, gate.GateError, PartError) as error:
@@ -129,6 +145,42 @@ def _check(arguments: argparse.Namespace) -> int:
     return FOUND if any(stops.stops(target.findings) for target in checked.report.targets) else OK
 
 
+def _watch(arguments: argparse.Namespace) -> int:
+    from inductoscope.server import watch
+    from inductoscope.server.check import MOST_AT_ONCE, Runs, at_once
+    from inductoscope.server.clock import LoopClock
+    from inductoscope.server.planning import CheckError
+    from inductoscope.server.text.view import PartError
+    from inductoscope.server.watching import Following
+
+    _set_up_log(arguments)
+
+    def make() -> watch.Watch:
+        slots = at_once(options, MOST_AT_ONCE)
+        runs = Runs(options, terminal.watcher, None, slots)
+        following = Following(LoopClock(), lambda path: False, _complain)
+        watched = watch.Watch(options, runs, terminal, following, slots)
+        following.tells(watched.changed)
+        return watched
+
+    try:
+        options, terminal = _options(arguments), _terminal(_shown(arguments))
+        _cancellable(watch.watch(make))
+    except (CheckError, PartError) as error:
+        _complain(str(error))
+        return UNCHECKED
+    except _StoppedError as stopped:
+        if stopped.number is not signal.SIGINT:  # which is how watching ends
+            raise
+    return OK
+
+
+def _shown(arguments: argparse.Namespace) -> frozenset[Part]:
+    from inductoscope.server.text.view import parts
+
+    return parts(f"{arguments.show},all" if arguments.verbose else arguments.show)
+
+
 def _terminal(shown: frozenset[Part]) -> Terminal:
     from inductoscope.server.text.terminal import Terminal
 
@@ -138,7 +190,7 @@ def _terminal(shown: frozenset[Part]) -> Terminal:
 def _options(arguments: argparse.Namespace) -> Options:
     from inductoscope.protocol import devices
     from inductoscope.protocol.report import Rung
-    from inductoscope.server.check import CheckError, Options
+    from inductoscope.server.planning import CheckError, Options
 
     rungs = {rung.value: rung for rung in Rung if rung is not Rung.SCAN}
     if arguments.rung is not None and arguments.rung not in rungs:
@@ -172,7 +224,7 @@ def _version(_: argparse.Namespace) -> int:
     return OK
 
 
-def _cancellable(work: Coroutine[Any, Any, Checked]) -> Checked:
+def _cancellable(work: Coroutine[Any, Any, T]) -> T:
     """Run `work`; both an interrupt and a request to terminate end it in order, with every worker it started.
 
     Raises `_StoppedError` then.
@@ -180,7 +232,7 @@ def _cancellable(work: Coroutine[Any, Any, Checked]) -> Checked:
 
     received: list[signal.Signals] = []
 
-    async def run() -> Checked:
+    async def run() -> T:
         task = asyncio.ensure_future(work)
 
         def stop(number: signal.Signals) -> None:

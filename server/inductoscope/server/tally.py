@@ -21,6 +21,11 @@ class Tally:
     breaks: int
     recompiles: int
 
+    @property
+    def generated(self) -> int:
+        """The kernels that are no library calls."""
+        return self.kernels - self.library
+
 
 def of(report: TargetReport) -> Tally:
     """The counts of a report."""
@@ -33,6 +38,22 @@ def of(report: TargetReport) -> Tally:
         breaks=len(report.breaks),
         recompiles=len(report.recompiles),
     )
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Predicted microseconds of `known` of the `launches` of one forward pass, as first compiled."""
+
+    us: float
+    known: int
+    launches: int
+
+
+def forecast(report: TargetReport) -> Forecast | None:
+    """The predicted time of the kernels together, as far as times are predicted; None where none is."""
+    times = [kernel.predicted for kernel in first_kernels(report)]
+    known = [time.us for time in times if time is not None]
+    return Forecast(sum(known), len(known), len(times)) if known else None
 
 
 def first_graphs(report: TargetReport) -> list[Graph]:

@@ -151,8 +151,8 @@ class DiskWatcher:
             if not self._refused:
                 self._refused = True
                 self._on_problem(
-                    f"Changes in {folder} that are made outside of the editor will not be noticed ({error}). "
-                    "Save a file here, or check by hand, after such a change."
+                    f"Changes in {folder} will not be noticed ({error}). Ask for a check after such a change, or raise "
+                    "the operating system's limit on watched folders (Linux: fs.inotify.max_user_watches)."
                 )
 
     def _running(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import Benchmark, Predicted, Resources, Status, TargetReport, Timing
 from inductoscope.server import tally
+from inductoscope.server.tally import Forecast
 
 _BOUNDS = {
     "memory": "memory-bound",
@@ -69,6 +70,12 @@ def predicted(value: Predicted) -> str:
         between = f" ({duration(value.low_us)} to {duration(value.high_us)})"
     bound = _BOUNDS.get(value.bound, f"bound by {value.bound}")
     return f"predicted {duration(value.us)}{between}, {bound} (model: {value.model})"
+
+
+def forecast(value: Forecast) -> str:
+    """The predicted time of a forward pass, or of that part of its launches that it is known for."""
+    what = "a forward pass" if value.known == value.launches else f"for {value.known} of {value.launches} launches"
+    return f"predicted {duration(value.us)} {what}"
 
 
 def resources(value: Resources) -> str:

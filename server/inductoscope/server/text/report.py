@@ -66,11 +66,16 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield from (gap(), *benchmark.benchmark(report.benchmark))
 
 
-def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
+def title(report: TargetReport, view: View) -> Text:
+    """Name, place, device and status of a target."""
     status = report.status.value
     device = f"{words.device(report.device)}  " if report.rung is not Rung.SCAN else ""
     where = f"  {view.place(report.file, report.line)}  {device}"
-    yield Text.assemble((report.name, "bold"), where, (status, _STATUS.get(report.status, "bold")))
+    return Text.assemble((report.name, "bold"), where, (status, _STATUS.get(report.status, "bold")))
+
+
+def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    yield title(report, view)
     if report.graphs:
         yield paragraph(totals(report), indent=2)
     if report.message is not None and not _says_below(report, report.message):
@@ -93,7 +98,7 @@ def totals(report: TargetReport) -> str:
     counts = tally.of(report)
     became = ""
     if counts.kernels:
-        generated = words.count(counts.kernels - counts.library, "kernel")
+        generated = words.count(counts.generated, "kernel")
         became = f" -> {generated}, {words.count(counts.library, 'library call')}"
     ops = words.count(counts.ops, "op")
     breaks = words.count(counts.breaks, "break")
@@ -102,12 +107,8 @@ def totals(report: TargetReport) -> str:
 
 
 def _predicted(report: TargetReport) -> str:
-    times = [kernel.predicted for kernel in tally.first_kernels(report)]
-    known = [time.us for time in times if time is not None]
-    if not known:
-        return ""
-    what = "a forward pass" if len(known) == len(times) else f"for {len(known)} of {len(times)} launches"
-    return f", predicted {words.duration(sum(known))} {what}"
+    forecast = tally.forecast(report)
+    return f", {words.forecast(forecast)}" if forecast is not None else ""
 
 
 def _finding(finding: Finding, view: View) -> Iterator[RenderableType]:

@@ -20,6 +20,8 @@ from inductoscope.protocol.messages import Message, Progress, Target
 from inductoscope.protocol.report import Report, Status, TargetReport
 from inductoscope.server import sources, words
 from inductoscope.server.check import Watcher
+from inductoscope.server.difference import Difference
+from inductoscope.server.text import changes
 from inductoscope.server.text import report as text_of
 from inductoscope.server.text.view import Part, View
 
@@ -54,12 +56,12 @@ class Terminal:
         self._console = console()
         self._view = View(shown, Path.cwd(), source_line)
         self._status: StatusLine | None = None
-        self.watcher = Watcher(self._on_target, self._on_event)
+        self.watcher = Watcher(self.whole, self._on_event)
 
     def end(self, report: Report) -> None:
         """Print what sums up the whole."""
-        self._stop()
         if report.torch is None:
+            self._stop()
             return
         parts = [f"torch {report.torch}", f"Python {report.python}"]
         if report.triton is not None:
@@ -67,11 +69,37 @@ class Terminal:
         if any(target.device.startswith("sim:") for target in report.targets):
             parts.append("simulated devices: nothing was measured, times are predicted")
         summary = f"{summed(report)}  ({', '.join(parts)})" if len(report.targets) != 1 else ", ".join(parts)
-        write(self._console, Text(summary, "dim"))
+        self._write(Text(summary, "dim"))
 
-    def _on_target(self, report: TargetReport) -> None:
+    def whole(self, report: TargetReport) -> None:
+        """Print all about a target; see also `watch.Screen`."""
+        _lines.cache_clear()  # the files may have changed since the last one
+        self._write(text_of.target(report, self._view))
+
+    def differs(self, found: Difference) -> None:
+        """See `watch.Screen`."""
+        self._write(changes.difference(found, self._view))
+
+    def changed(self, paths: tuple[str, ...], targets: tuple[Target, ...]) -> None:
+        """See `watch.Screen`."""
+        self._write(changes.changed(paths, targets, self._view.folder))
+
+    def gone(self, target: Target) -> None:
+        """See `watch.Screen`."""
+        self._write(Text(f"{target.name} is gone"))
+
+    def problem(self, sentence: str) -> None:
+        """See `watch.Screen`."""
         self._stop()
-        write(self._console, text_of.target(report, self._view))
+        sys.stderr.write(f"inductoscope: {sentence}\n")
+
+    def waiting(self, files: int) -> None:
+        """See `watch.Screen`."""
+        self._write(Text(f"watching {words.count(files, 'file')} for changes; Ctrl-C ends", "dim"))
+
+    def _write(self, content: RenderableType) -> None:
+        self._stop()
+        write(self._console, content)
 
     def _on_event(self, target: Target, message: Message) -> None:
         if not isinstance(message, Progress) or not sys.stderr.isatty():
