@@ -15,7 +15,8 @@ from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.settings import compiling_is_off
 from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
-from inductoscope.compiler.lower import Depth, Lowering
+from inductoscope.compiler.inputs import Exercise
+from inductoscope.compiler.lower import Backward, Depth, Lowering
 from inductoscope.compiler.merge import Facts
 from inductoscope.compiler.placement import Placement
 from inductoscope.compiler.preparation import Prepared, prepare
@@ -86,7 +87,9 @@ class _Climb:
         # Where neither the file nor the program itself asks for Inductor, its guards are not the program's.
         asked = named or prepared.placed.program.is_compiled
         guards = contextlib.nullcontext() if asked else dynamo.backend_guards_left_out()
-        lowering = Lowering(self._user_code, request.device, depth)
+        trains = isinstance(prepared.placed.source, Exercise)  # calls that are ours never ask for a backward pass
+        backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
+        lowering = Lowering(self._user_code, request.device, depth, backward)
         log = CallLog(prepared.placed.source.origin, capture.begin_call)
         try:
             with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), capture, lowering, guards:

@@ -42,6 +42,7 @@ CODES: dict[str, Code] = _table(
     Code("backend-split", Severity.INFORMATION, "the backend cut one captured graph into several"),
     Code("dtype-note", Severity.HINT, "float64 or complex numbers leak in here"),
     Code("large-graph", Severity.HINT, "a loop was unrolled into a very large graph"),
+    Code("backward-left-out", Severity.HINT, "a very large backward pass was not lowered"),
     Code("warning", Severity.INFORMATION, "torch warned while tracing"),
     Code("device-sync", Severity.INFORMATION, "the host waits for the device here"),
     Code("guessed-value", Severity.INFORMATION, "a value was too costly to compute without a GPU and was guessed"),

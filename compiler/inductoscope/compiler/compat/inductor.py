@@ -88,6 +88,9 @@ PASSES = (
     Point(_I + "compile_fx", "_recursive_joint_graph_passes", "the time that graph passes take"),
     Point(_I + "compile_fx", "_recursive_post_grad_passes", "the time that graph passes take"),
 )
+COMPILE_BACKWARD = Point(
+    _I + "compile_fx", "compile_fx_backward", "a backward pass may be too large to lower before anybody asks for it"
+)
 COMPILE_INNER = Point(
     _I + "compile_fx", "_InProcessFxCompile.codegen_and_compile", "AOTAutograd hands over to Inductor"
 )

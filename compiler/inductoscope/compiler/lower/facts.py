@@ -24,6 +24,13 @@ class Depth(enum.Enum):
     KERNELS = "kernels"
 
 
+class Backward(enum.Enum):
+    """Whether backward passes are lowered with their forward passes, before the program asks for them."""
+
+    ALWAYS = "always"
+    UNLESS_LARGE = "unless-large"
+
+
 @dataclass(frozen=True)
 class LowerFacts:
     """Kernels and fusion groups stand in call order, one a call: `kernels[i]` is what `fusion_groups[i]` became.

@@ -19,9 +19,10 @@ import torch
 
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower import cudagraphs
+from inductoscope.compiler.lower.backward import BackwardPasses
 from inductoscope.compiler.lower.eager import copied
 from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
-from inductoscope.compiler.lower.facts import Depth, LowerFacts
+from inductoscope.compiler.lower.facts import Backward, Depth, LowerFacts
 from inductoscope.compiler.lower.findings import finding
 from inductoscope.compiler.lower.groups import build_groups
 from inductoscope.compiler.lower.kernels import KernelBuilder
@@ -56,6 +57,7 @@ class _Graph:
     id: str
     attempt: int
     verdict: cudagraphs.Verdict
+    backward: BackwardPasses
     groups: list[FusionGroup] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)
@@ -67,10 +69,11 @@ class _Graph:
 class Lowering(contextlib.AbstractContextManager["Lowering"]):
     """Observes Inductor while the block runs.  `device` is `cpu` or `sim:NAME`; a simulation has to be active then."""
 
-    def __init__(self, user_code: Ownership, device: str, depth: Depth) -> None:
+    def __init__(self, user_code: Ownership, device: str, depth: Depth, backward: Backward = Backward.ALWAYS) -> None:
         self._user_code = user_code
         self._places = Places(user_code)
         self._depth = depth
+        self._backward = backward
         self._simulation = _simulation() if device.startswith("sim:") else None
         self._clock = Stopwatch()
         self._graphs: list[_Graph] = []
@@ -107,6 +110,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 *library_findings(fallback for graph in self._graphs for fallback in graph.fallbacks),
                 *_user_kernel_findings(self._graphs),
                 *cudagraphs.findings(verdicts, self._places),
+                *(found for graph in self._graphs for found in graph.backward.findings(graph.id, graph.verdict.place)),
             ),
             problems=tuple(self._problems),
         )
@@ -141,7 +145,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         graph_id, attempt = compat.compile_id()
         # Dynamo began anew: what an earlier attempt at the same graph generated is not part of the program.
         self._graphs = [g for g in self._graphs if g.id != graph_id or g.attempt == attempt]
-        graph = _Graph(graph_id, attempt, cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user)))
+        verdict = cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user))
+        graph = _Graph(graph_id, attempt, verdict, BackwardPasses(self._backward))
         choices = Choices()
         recording = Recording(lambda noted: self._keep(graph, noted, choices), self._clock)
         try:
@@ -150,6 +155,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 stack.enter_context(record_mode(choices))
                 stack.enter_context(recording.watching())
                 stack.enter_context(graph.verdict.deciding())
+                stack.enter_context(graph.backward.deciding())
                 if self._simulation:
                     stack.enter_context(self._simulation.compiling())
                 compat.compile_fx(model, inputs, user, region)
