@@ -104,3 +104,24 @@ def program_optimiser_step_compiled(device):
     optimiser.step()
     torch.compile(optimiser.step)()
     return parameter.tolist()
+
+
+def program_what_is_patched_is_no_frame_to_compile(device):
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.GRU(4, 8)
+            self.weight = nn.Parameter(torch.ones(8))
+
+        def forward(self, x):
+            y, _ = self.layer(x)
+            loss = (y * self.weight).sum()
+            loss.backward()
+            return self.weight.grad.abs().sum() > 0
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    model = torch.compile(Reader().to(device))
+    worked = bool(model(torch.ones(3, 2, 4, device=device)))
+    counters = torch._dynamo.utils.counters
+    return [worked, len(counters["unimplemented"]), counters["stats"]["unique_graphs"]]
