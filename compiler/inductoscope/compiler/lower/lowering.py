@@ -33,6 +33,7 @@ from inductoscope.compiler.lower.phases import Stopwatch
 from inductoscope.compiler.lower.places import Ownership, Places
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
+from inductoscope.compiler.lower.signatures import Signatures, expectations
 from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
 
 _LOG = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class _Graph:
     id: str
     attempt: int
     verdict: cudagraphs.Verdict
+    signatures: Signatures
     backward: BackwardPasses
     groups: list[FusionGroup] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
@@ -107,6 +109,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             phases=self._clock.times(),
             findings=(
                 *self._errors,
+                *(found for graph in self._graphs for found in graph.signatures.findings(graph.verdict.place)),
                 *library_findings(fallback for graph in self._graphs for fallback in graph.fallbacks),
                 *_user_kernel_findings(self._graphs),
                 *cudagraphs.findings(verdicts, self._places),
@@ -129,6 +132,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
 
             def run(*args: Any) -> Any:
                 graph.verdict.called_with(args)
+                graph.signatures.called_with(args)
                 return runner(*args)
 
             return run
@@ -145,8 +149,9 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         graph_id, attempt = compat.compile_id()
         # Dynamo began anew: what an earlier attempt at the same graph generated is not part of the program.
         self._graphs = [g for g in self._graphs if g.id != graph_id or g.attempt == attempt]
+        names = tuple(node.name for node in model.graph.nodes if node.op == "placeholder")
         verdict = cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user))
-        graph = _Graph(graph_id, attempt, verdict, BackwardPasses(self._backward))
+        graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward))
         choices = Choices()
         recording = Recording(lambda noted: self._keep(graph, noted, choices), self._clock)
         try:
@@ -194,6 +199,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         graph.wrappers.append(Wrapper(graph.id, phase, language, noted.wrapper))
         graph.fallbacks += fallbacks(noted, phase, self._places)
         graph.memory = add(graph.memory, memory_of(noted))
+        graph.signatures.expected += expectations(noted, self._places)
         graph.verdict.partitions += noted.partitions
         graph.verdict.on_cuda |= "cuda" in noted.graph.device_types
 

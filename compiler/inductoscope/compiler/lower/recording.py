@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.compat import kernel_calls
 from inductoscope.compiler.lower.phases import Stopwatch
 from inductoscope.compiler.lower.provenance import Provenance
 from inductoscope.compiler.lower.record_mode import RecordedKernel
@@ -41,6 +42,15 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Passed:
+    """An input of the graph that a generated kernel gets a pointer to, and what it takes the elements there for."""
+
+    kernel: str
+    input: str
+    declared: kernel_calls.Declared
+
+
+@dataclass(frozen=True)
 class Rejection:
     """The scheduler's reason for keeping two sets of operations (their names) apart."""
 
@@ -64,6 +74,7 @@ class Compilation:
 
     graph: Any
     calls: list[Call] = field(default_factory=list)
+    passed: list[Passed] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     creators: dict[str, torch.fx.Node] = field(default_factory=dict)
     fragments: list[tuple[str, dict[int, torch.fx.Node]]] = field(default_factory=list)
@@ -101,6 +112,7 @@ class Recording:
             (compat.EXTERN_NAME, self._extern_name),
             (compat.WHY_NOT_INIT, self._why_not_init),
             (compat.WHY_NOT, self._why_not),
+            (kernel_calls.KERNEL_CALL, self._kernel_call),
             (compat.PARTITION_REASON, self._partition_reason),
             (compat.PARTITIONS, self._partitions),
             (compat.BUFFER_ALLOCATED, self._counting("allocated")),
@@ -206,6 +218,14 @@ class Recording:
             return original(backend, nodes, kernel_name)
 
         return codegen_comment
+
+    def _kernel_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def generate_kernel_call(wrapper: Any, name: str, call_args: Any, *args: Any, **options: Any) -> Any:
+            inputs = kernel_calls.inputs_by_pointer(call_args, options)
+            self._now().passed += [Passed(name, given, declared) for given, declared in inputs]
+            return original(wrapper, name, call_args, *args, **options)
+
+        return generate_kernel_call
 
     def _define_kernel(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def define_kernel(backend: Any, text: str, *args: Any, **kwargs: Any) -> Any:
