@@ -12,7 +12,7 @@ import pytest
 
 from inductoscope.protocol.messages import FailureKind, Hello, LogLine, Message, Progress, RungDone, Target, TargetKind
 from inductoscope.protocol.report import Finding, Rung, Severity, Span, Status
-from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerPool
+from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerPool, process
 from support.fake_worker import Script
 
 TARGET = Target("/project/model.py", "Model.forward", 7, TargetKind.MODULE_CLASS, "Model")
@@ -289,4 +289,20 @@ async def test_the_folder_of_a_worker_is_removed_however_it_ends(
     ends = {"crash": script.signal, "failure": script.failed, "hang": script.hang}
     arguments = {"crash": ("SIGKILL",), "failure": (FailureKind.INTERNAL, "It failed."), "hang": ()}
     await play(ends[end](*arguments[end]), timeout_s=1.0 if end == "hang" else 60.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_worker_is_ended_at_once_when_there_is_no_time_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    worker = await process.start(Script().make_folder().hello().hang().command(), None, None)
+    await worker.receive()
+    ending = asyncio.create_task(worker.kill())
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert await gone(worker.pid)
     assert list(tmp_path.iterdir()) == []

@@ -119,7 +119,23 @@ class WorkerProcess:
         return Exit.of(self._process.returncode)
 
     async def kill(self) -> None:
-        """End the process and all that it started, remove what it left on the disk, and free the pipes."""
+        """End the process and all that it started, remove what it left on the disk, and free the pipes.
+
+        Cancelled, as when the server itself is about to end, it does so at once instead of in order.
+        """
+        try:
+            await self._end_in_order()
+        except asyncio.CancelledError:
+            if self.alive:
+                self._signal(signal.SIGKILL, family.members(self.pid))
+            self._end_daemons()
+            scratch.remove_of(self.pid)
+            raise
+        finally:
+            self._collector.cancel()
+            self._pipes.close()
+
+    async def _end_in_order(self) -> None:
         if self.alive:
             descendants = family.members(self.pid)
             self._signal(signal.SIGTERM, descendants)
@@ -128,9 +144,6 @@ class WorkerProcess:
         await asyncio.shield(self._reaper)
         self._end_daemons()
         await asyncio.to_thread(scratch.remove_of, self.pid)
-        self._collector.cancel()
-        await asyncio.gather(self._collector, return_exceptions=True)
-        self._pipes.close()
 
     def _signal(self, number: signal.Signals, descendants: Sequence[family.Member]) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
