@@ -7,7 +7,7 @@ import pytest
 
 from inductoscope.protocol.report import Rung
 from inductoscope.server.folders import Folders
-from inductoscope.server.settings import RunMode, Settings, read
+from inductoscope.server.settings import InlayHints, RunMode, Settings, read
 from support.session import FakeRunner
 
 
@@ -21,6 +21,7 @@ def test_every_setting_is_read() -> None:
         "memory": 2,
         "show": ["missed-fusion"],
         "hide": ["recompile"],
+        "inlayHints": "off",
         "unknown": 1,
     }
     assert read(value).settings == Settings(
@@ -32,6 +33,7 @@ def test_every_setting_is_read() -> None:
         memory_bytes=2 * 2**20,
         show=frozenset({"missed-fusion"}),
         hide=frozenset({"recompile"}),
+        inlay_hints=InlayHints.OFF,
     )
     assert read(value).problems == ()
 
@@ -50,6 +52,7 @@ def test_every_setting_is_read() -> None:
         ("timeout", True),
         ("memory", -1),
         ("memory", 1.5),
+        ("inlayHints", True),
         ("show", ["no-such-code"]),
         ("hide", "graph-break, recompile"),
     ],

@@ -150,6 +150,7 @@ class RecordingEditor:
         self.shown: dict[str, tuple[Shown, ...]] = {}
         self.publications: list[tuple[str, tuple[str, ...]]] = []
         self.refreshes = 0
+        self.hint_refreshes = 0
         self.told: list[str] = []
         self.progresses: list[FakeProgress] = []
 
@@ -159,6 +160,9 @@ class RecordingEditor:
 
     def refresh(self) -> None:
         self.refreshes += 1
+
+    def refresh_hints(self) -> None:
+        self.hint_refreshes += 1
 
     def update(self, snapshot: Snapshot) -> None:
         pass

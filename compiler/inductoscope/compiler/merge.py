@@ -57,6 +57,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetRepor
         recompiles=facts.capture.recompiles,
         recompile_limit=facts.capture.recompile_limit,
         specializations=facts.capture.specializations,
+        values=facts.capture.values,
         skipped=facts.capture.skipped,
         syncs=facts.syncs,
         fusion_groups=facts.lower.fusion_groups,

@@ -189,6 +189,108 @@ class Specialization:
 
 
 @dataclass(frozen=True)
+class ValueFact:
+    """What a line makes while it is compiled: the result of its last operator, once for each distinct shape.
+
+    `op` is the operator's name in the graph, or None where the line stores a value that another line computed.  `name`
+    is the variable that the line stores it in, where Dynamo saw it do so: then the value is exactly that variable's.
+    `text` has dtype and sizes (`f32[4, 128]`); a symbolic size stands as torch names it with the value it had
+    (`f32[s77=4, 128]`); several tensors stand in parentheses.  `stride` is null for contiguous tensors and for several.
+    """
+
+    file: str
+    line: int
+    op: str | None
+    text: str
+    graph: str
+    device: str
+    name: str | None = None
+    stride: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class GuardFact:
+    """One condition under which a compiled version is used again.
+
+    `source` is what is compared, as the user would write it (`self.layers[0].weight`); `kind` is what of it: size,
+    stride, dtype, device, rank, requires-grad, dispatch-keys, type, value, identity, key, length, aliasing, shape,
+    attribute, global-state, other.  `expected` is null where the text says it all.  `internal` marks what is torch's
+    own state or bookkeeping and no part of the program.  `file` and `line` are those of the line that made the guard.
+    """
+
+    compile_id: str
+    source: str
+    kind: str
+    expected: str | None
+    text: str
+    internal: bool = False
+    file: str | None = None
+    line: int | None = None
+
+
+class DimensionState(enum.Enum):
+    """Whether another size of a dimension can be served by the same compiled version."""
+
+    STATIC = "static"  # torch took it for constant from the start
+    DYNAMIC = "dynamic"
+    PINNED = "pinned"  # it could have been dynamic, but a line needs this one size
+
+
+@dataclass(frozen=True)
+class DimensionLimit:
+    """A condition on a dimension, in terms of the arguments, and the line that asked for it."""
+
+    text: str
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension of a tensor argument in one compiled version.
+
+    `size` is the size it was compiled with.  `symbol`, `minimum`, `maximum` (null: unbounded) and `multiple_of` are
+    what torch knows of a dynamic one; equal symbols mean sizes that have to be equal.
+    """
+
+    compile_id: str
+    source: str
+    dim: int
+    state: DimensionState
+    size: int | None
+    symbol: str | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    multiple_of: int | None = None
+    limits: tuple[DimensionLimit, ...] = ()
+
+
+class Reuse(enum.Enum):
+    """What a call with other inputs would do, as torch's own guard check says."""
+
+    REUSED = "reused"  # a compiled version fits
+    RECOMPILES = "recompiles"
+    FAILS = "fails"  # the program raises before that is known
+    UNKNOWN = "unknown"  # it could not be tried
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """One call that was asked about: `guards` are the first failing one of each compiled version, the newest first.
+
+    `file`, `line` and `function` say which function would be compiled again.
+    """
+
+    args: tuple[str, ...]
+    outcome: Reuse
+    message: str
+    guards: tuple[GuardFailure, ...] = ()
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
 class SkippedFrame:
     """A function that Dynamo did not compile, and why."""
 
@@ -486,6 +588,10 @@ class TargetReport:
     recompiles: tuple[Recompile, ...] = ()
     recompile_limit: RecompileLimit | None = None
     specializations: tuple[Specialization, ...] = ()
+    values: tuple[ValueFact, ...] = ()
+    guards: tuple[GuardFact, ...] = ()
+    dimensions: tuple[Dimension, ...] = ()
+    what_if: tuple[WhatIf, ...] = ()
     skipped: tuple[SkippedFrame, ...] = ()
     syncs: tuple[DeviceSync, ...] = ()
     fusion_groups: tuple[FusionGroup, ...] = ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from inductoscope.server import diagnostics
-from inductoscope.server.features import lens
+from inductoscope.server.features import inlay_hints, lens
 from inductoscope.server.ports import Editor
 from inductoscope.server.snapshot import Snapshot
 
@@ -17,9 +17,10 @@ class Display:
         self._editor = editor
         self._findings: Mapping[str, tuple[diagnostics.Shown, ...]] = {}
         self._lenses: Mapping[str, tuple[lens.Lens, ...]] = {}
+        self._hints: Mapping[str, tuple[str, ...]] = {}
 
     def show(self, snapshot: Snapshot) -> None:
-        """Publish the findings of every file where they changed, and have lenses asked for again if any changed."""
+        """Publish the findings of each file where they changed; have lenses and hints asked for again if any did."""
         findings = diagnostics.merge(snapshot)
         for path in {**self._findings, **findings}:
             shown = findings.get(path, ())
@@ -30,4 +31,13 @@ class Display:
         if lenses != self._lenses:
             self._lenses = lenses
             self._editor.refresh()
+        # Clients move hints with the text by themselves, so only what they say counts.
+        hints = {path: _said(inlay_hints.inlay_hints(snapshot, path)) for path in snapshot.files}
+        if hints != self._hints:
+            self._hints = hints
+            self._editor.refresh_hints()
         self._editor.update(snapshot)
+
+
+def _said(hints: Iterable[inlay_hints.InlayHint]) -> tuple[str, ...]:
+    return tuple(hint.label for hint in hints)

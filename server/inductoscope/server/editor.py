@@ -74,6 +74,11 @@ class LspEditor:
         if self.profile.lens_refresh:
             self._server.workspace_code_lens_refresh(None)
 
+    def refresh_hints(self) -> None:
+        """Have inlay hints asked for again."""
+        if self.profile.hint_refresh:
+            self._server.workspace_inlay_hint_refresh(None)
+
     def update(self, snapshot: Snapshot) -> None:
         """Tell the state of everything and which documents read differently, when that is not as it was."""
         if self.wants_status:

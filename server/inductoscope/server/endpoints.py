@@ -20,7 +20,7 @@ from inductoscope.protocol import codec
 from inductoscope.server import settings, to_lsp
 from inductoscope.server.documents import path_of, uri_of
 from inductoscope.server.editor import LspEditor
-from inductoscope.server.features import actions, artifacts, explore, hover, lens
+from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, lens
 from inductoscope.server.features.actions import ActionKind
 from inductoscope.server.features.commands import CommandName, obstacle
 from inductoscope.server.folders import NO_FOLDER, Folders
@@ -74,6 +74,7 @@ class Endpoints:
             types.WINDOW_WORK_DONE_PROGRESS_CANCEL: self.cancel_progress,
             types.TEXT_DOCUMENT_HOVER: self.hover,
             types.TEXT_DOCUMENT_CODE_LENS: self.code_lens,
+            types.TEXT_DOCUMENT_INLAY_HINT: self.inlay_hint,
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT: self.content,
             "inductoscope/sync": self.sync,
             "inductoscope/explore": self.explore,
@@ -226,6 +227,15 @@ class Endpoints:
             return []
         where = self._editor.where(snapshot)
         return [to_lsp.code_lens(item, path, where) for item in lens.lenses(snapshot, path)]
+
+    def inlay_hint(self, params: types.InlayHintParams) -> list[types.InlayHint]:
+        """What the variables of a range are."""
+        path, snapshot = self._open_path(params.text_document.uri), self._session.snapshot()
+        if path is None:
+            return []
+        first, last, where = params.range.start.line + 1, params.range.end.line + 1, self._editor.where(snapshot)
+        found = (hint for hint in inlay_hints.inlay_hints(snapshot, path) if first <= hint.line <= last)
+        return [to_lsp.inlay_hint(hint, path, where) for hint in found]
 
     def code_action(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What can be done at a place."""

@@ -34,6 +34,9 @@ class Editor(Protocol):
     def refresh(self) -> None:
         """Have lenses asked for again."""
 
+    def refresh_hints(self) -> None:
+        """Have inlay hints asked for again."""
+
     def update(self, snapshot: Snapshot) -> None:
         """Something may have changed: tell what is being followed."""
 

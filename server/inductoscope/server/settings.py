@@ -24,6 +24,13 @@ class RunMode(enum.Enum):
     MANUAL = "manual"
 
 
+class InlayHints(enum.Enum):
+    """What is shown inside of the text."""
+
+    SHAPES = "shapes"
+    OFF = "off"
+
+
 class Trust(enum.Enum):
     """Whether code of the workspace may be run."""
 
@@ -46,6 +53,7 @@ class Settings:
     memory_bytes: int | None = None
     show: frozenset[str] = frozenset()
     hide: frozenset[str] = frozenset()
+    inlay_hints: InlayHints = InlayHints.SHAPES
 
     def publishes(self, code: str) -> bool:
         """Whether findings of that code are shown as diagnostics."""
@@ -114,6 +122,13 @@ def _run_mode(value: Any) -> RunMode:
         raise _UnfitError("one of " + ", ".join(mode.value for mode in RunMode)) from None
 
 
+def _inlay_hints(value: Any) -> InlayHints:
+    try:
+        return InlayHints(value)
+    except ValueError:
+        raise _UnfitError("one of " + ", ".join(choice.value for choice in InlayHints)) from None
+
+
 def _rung(value: Any) -> Rung:
     for rung in CHECK_RUNGS:
         if rung.value == value:
@@ -149,6 +164,7 @@ _KEYS = (
     _Key("memory", "memory_bytes", _mebibytes),
     _Key("show", "show", _codes),
     _Key("hide", "hide", _codes),
+    _Key("inlayHints", "inlay_hints", _inlay_hints),
 )
 
 NAMES = tuple(key.name for key in _KEYS)

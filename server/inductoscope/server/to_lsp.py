@@ -19,6 +19,7 @@ from inductoscope.server.features.actions import Action
 from inductoscope.server.features.commands import Command
 from inductoscope.server.features.fixes import Fix
 from inductoscope.server.features.hover import Hover
+from inductoscope.server.features.inlay_hints import InlayHint
 from inductoscope.server.features.lens import Lens
 from inductoscope.server.features.markup import Markup, write
 from inductoscope.server.positions import Encoding, Text, to_client
@@ -43,6 +44,7 @@ class Profile:
     disabled_actions: bool = False
     action_literals: bool = False
     lens_refresh: bool = False
+    hint_refresh: bool = False
     progress: bool = False
     configuration: bool = False
     show_document: bool = False
@@ -63,6 +65,7 @@ def profile(capabilities: types.ClientCapabilities, encoding: str | None) -> Pro
         related=bool(document.publish_diagnostics and document.publish_diagnostics.related_information),
         disabled_actions=bool(action and action.disabled_support),
         action_literals=bool(action and action.code_action_literal_support),
+        hint_refresh=bool(workspace.inlay_hint and workspace.inlay_hint.refresh_support),
         lens_refresh=bool(workspace.code_lens and workspace.code_lens.refresh_support),
         progress=bool(window.work_done_progress),
         configuration=bool(workspace.configuration),
@@ -150,6 +153,12 @@ def code_lens(lens: Lens, path: str, where: Where) -> types.CodeLens:
     """A lens; one that does nothing has an empty command, which clients show as plain text."""
     there = command(lens.command, where) if lens.command else types.Command(lens.title, "")
     return types.CodeLens(where.line(path, lens.line), command=there)
+
+
+def inlay_hint(hint: InlayHint, path: str, where: Where) -> types.InlayHint:
+    """A hint of the kind that clients show like the types of variables."""
+    position = where.position(path, hint.line, hint.column)
+    return types.InlayHint(position, hint.label, kind=types.InlayHintKind.Type, tooltip=hint.tooltip)
 
 
 def command(item: Command, where: Where) -> types.Command:

@@ -14,6 +14,7 @@ from inductoscope.protocol.report import (
     RecompileLimit,
     SkippedFrame,
     Specialization,
+    ValueFact,
 )
 
 
@@ -26,6 +27,7 @@ class CaptureFacts:
     recompiles: tuple[Recompile, ...] = ()
     recompile_limit: RecompileLimit | None = None
     specializations: tuple[Specialization, ...] = ()
+    values: tuple[ValueFact, ...] = ()
     skipped: tuple[SkippedFrame, ...] = ()
     caches: tuple[CacheFact, ...] = ()
     phases: tuple[PhaseTime, ...] = ()

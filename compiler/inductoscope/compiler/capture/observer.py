@@ -18,7 +18,8 @@ from inductoscope.compiler.capture.recompiles import RecompileLog
 from inductoscope.compiler.capture.skipped import SkipLog
 from inductoscope.compiler.capture.specialized import SpecializationLog
 from inductoscope.compiler.capture.tracing_warnings import WarningLog
-from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, dynamo_trace
+from inductoscope.compiler.capture.values import ValueLog
+from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, dynamo_trace, dynamo_values
 from inductoscope.compiler.compat.errors import is_compile_error
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
@@ -48,6 +49,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._skips = SkipLog(user_code, target)
         self._specializations = SpecializationLog(user_code)
         self._warnings = WarningLog(user_code)
+        self._values = ValueLog(user_code)
         self._phases = PhaseLog()
         self._errors: list[Finding] = []
         self._failures: list[Finding] = []
@@ -59,7 +61,8 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             stack.enter_context(dynamo_trace.trace_records(self._on_record))
             stack.enter_context(dynamo_trace.recompile_limits(self._on_limit))
             stack.enter_context(dynamo.graph_breaks(self._on_break))
-            stack.enter_context(dynamo.graphs(self._graphs.meet))
+            stack.enter_context(dynamo.graphs(self._on_graph))
+            stack.enter_context(dynamo_values.stores(self._values.store))
             stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))
             stack.enter_context(dynamo.guard_failures(self._recompiles.fails))
             stack.enter_context(dynamo.skipped_frames(self._skips.meet))
@@ -95,6 +98,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             recompiles=self._recompiles.recompiles(),
             recompile_limit=self._recompiles.limit(),
             specializations=self._specializations.specializations(),
+            values=self._values.values(),
             skipped=self._skips.skipped(),
             caches=self._graphs.caches(),
             phases=self._phases.phases(),
@@ -135,6 +139,10 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             self._specializations.meet(record)
         elif record.name == phases.RECORD:
             self._phases.meet(record)
+
+    def _on_graph(self, event: dynamo.GraphEvent) -> None:
+        self._graphs.meet(event)
+        self._values.meet(event)
 
     def _on_failure(self, error: BaseException | None) -> None:
         if error is not None and not dynamo_breaks.is_graph_break(error):

@@ -1,0 +1,115 @@
+"""What each of the user's lines makes while it is compiled: dtype, sizes, strides and device of its last result.
+
+A line that sets a variable is told by what the variable is set to; any other line by its last operator in the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import fx
+
+from inductoscope.compiler.capture import nodes
+from inductoscope.compiler.compat import dynamo, dynamo_values
+from inductoscope.compiler.compat.dynamo_values import Layout, Size, StoreEvent
+from inductoscope.compiler.usercode import UserCode
+from inductoscope.protocol.input_values import tensor_text
+from inductoscope.protocol.report import ValueFact
+
+MOST_LISTED = 8
+"""Tensors of one list or tuple that are written out."""
+
+
+class ValueLog:
+    """Collects what lines make, graph by graph; sizes read as they stand once the graph is complete."""
+
+    def __init__(self, user_code: UserCode) -> None:
+        self._user_code = user_code
+        self._stores: list[StoreEvent] = []
+        self._found: dict[tuple[object, ...], ValueFact] = {}
+
+    def store(self, event: StoreEvent) -> None:
+        """Take in that a variable is set; whether that is in a graph shows when the graph is complete."""
+        if self._user_code.is_user(event.at.file) and not event.name.startswith(("_", ".")):
+            self._stores.append(event)
+
+    def meet(self, event: dynamo.GraphEvent) -> None:
+        """Take in a complete graph."""
+        # An earlier attempt at this function, which torch gave up, had a graph of its own.
+        graph = event.module.graph
+        stored = [one for one in self._stores if all(node.graph is graph for node in one.nodes)]
+        self._stores = [one for one in self._stores if one.compile_id != event.compile_id]
+        for store in stored:
+            self._add(self._of_store(store, event.compile_id))
+        lines = {(store.at.file, store.at.line) for store in stored}
+        for fact in self._of_operators(event):
+            if (fact.file, fact.line) not in lines:
+                self._add(fact)
+
+    def values(self) -> tuple[ValueFact, ...]:
+        """Each line's results, once for each distinct shape, in the order of lines."""
+        return tuple(sorted(self._found.values(), key=lambda fact: (fact.file, fact.line)))
+
+    def _add(self, fact: ValueFact | None) -> None:
+        if fact is not None:
+            self._found.setdefault((fact.file, fact.line, fact.name, fact.text, fact.stride, fact.device), fact)
+
+    def _of_store(self, store: StoreEvent, graph: str) -> ValueFact | None:
+        layouts = _layouts([dynamo_values.traced_value(node) for node in store.nodes])
+        if not layouts:
+            return None
+        at, last = store.at, store.nodes[-1]
+        own = self._user_code.innermost(nodes.stack(last))
+        here = own is not None and (own.file, own.line) == (at.file, at.line) and last.op != "placeholder"
+        return _fact(at.file, at.line, _op(last) if here else None, layouts, store.several, graph, store.name)
+
+    def _of_operators(self, event: dynamo.GraphEvent) -> Iterator[ValueFact]:
+        """The last result of each stretch of operators that one line made."""
+        open_at: tuple[str, int] | None = None
+        last: ValueFact | None = None
+        for node in nodes.calls(event.module):
+            at = self._user_code.innermost(nodes.stack(node))
+            value = dynamo_values.traced_value(node)
+            several = isinstance(value, list | tuple)
+            layouts = _layouts(value if several else [value])
+            if at is None or not layouts:
+                continue
+            if last is not None and open_at != (at.file, at.line):
+                yield last
+            open_at = (at.file, at.line)
+            last = _fact(at.file, at.line, _op(node), layouts, several, event.compile_id, None)
+        if last is not None:
+            yield last
+
+
+def text_of(layout: Layout) -> str:
+    """`f32[s77=4, 128]`."""
+    return tensor_text(layout.dtype, [_size(size) for size in layout.sizes])
+
+
+def _layouts(values: list[object] | tuple[object, ...]) -> tuple[Layout, ...]:
+    """The layouts of tensors; nothing where any of the values is none."""
+    found = tuple(layout for value in values if (layout := dynamo_values.layout(value)) is not None)
+    return found if len(found) == len(values) else ()
+
+
+def _fact(
+    file: str, line: int, op: str | None, layouts: tuple[Layout, ...], several: bool, graph: str, name: str | None
+) -> ValueFact:
+    texts = [text_of(layout) for layout in layouts[:MOST_LISTED]]
+    more = [f"… {len(layouts) - MOST_LISTED} more"] if len(layouts) > MOST_LISTED else []
+    text = f"({', '.join([*texts, *more])})" if several else texts[0]
+    strides = None if several else layouts[0].strides
+    stride = None if strides is None else tuple(_size(size) for size in strides)
+    devices = ", ".join(dict.fromkeys(layout.device for layout in layouts))
+    return ValueFact(file, line, op, text, graph, devices, name, stride)
+
+
+def _size(size: Size) -> str:
+    if not size.is_symbolic or size.value is None:
+        return size.expression
+    return f"{size.expression}={size.value}"
+
+
+def _op(node: fx.Node) -> str:
+    return str(getattr(node.target, "__name__", node.target))
