@@ -93,6 +93,7 @@ class Endpoints:
             CommandName.SHOW_KERNELS: self.show_kernels,
             CommandName.RESTART: self.restart,
         }
+        # pygls asks `issubclass` of the first parameter's type, and `Any` is no class before Python 3.11.
         for name, handler in commands.items():
             self._server.command(name.value)(functools.partial(handler))
 
@@ -275,7 +276,7 @@ class Endpoints:
 
     # Commands
 
-    def check(self, *arguments: Any) -> None:
+    def check(self, *arguments: object) -> None:
         """Check a target, a document, or everything; when nothing can be checked, the person is told why."""
         subject = _subject(arguments[0]) if arguments else None
         path, name = (subject.path, subject.target) if subject else (None, None)
@@ -288,13 +289,13 @@ class Endpoints:
             self._editor.tell(reason)
         self._session.check(path, name)
 
-    def benchmark(self, *arguments: Any) -> None:
+    def benchmark(self, *arguments: object) -> None:
         """Measure a target."""
         subject = self._possible(CommandName.BENCHMARK, arguments)
         if subject is not None:
             self._session.benchmark(subject.path, subject.target or "")
 
-    def show_kernels(self, *arguments: Any) -> str | None:
+    def show_kernels(self, *arguments: object) -> str | None:
         """Open the report of a target; returns its address."""
         subject = self._possible(CommandName.SHOW_KERNELS, arguments)
         if subject is None:
@@ -310,7 +311,7 @@ class Endpoints:
         """The person cancelled what a progress shows."""
         self._editor.cancelled(params.token)
 
-    def _possible(self, name: CommandName, arguments: tuple[Any, ...]) -> Subject | None:
+    def _possible(self, name: CommandName, arguments: tuple[object, ...]) -> Subject | None:
         """The subject of a command on a target; when the command cannot be done, the person is told why."""
         subject, snapshot = _subject(arguments[0] if arguments else None), self._session.snapshot()
         view = snapshot.find(subject.path, subject.target or "")
