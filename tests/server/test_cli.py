@@ -205,6 +205,7 @@ def test_text_for_people_is_plain_when_piped(project: Path, capsys: pytest.Captu
         "    It breaks.\n"
         "\n"
         "torch 2.13.0, Python 3.11.0\n"
+        "next: look at graph-break model.py:5; `inductoscope watch model.py` tells what each edit changes\n"
     )
     assert err == ""
 

@@ -28,6 +28,7 @@ from inductoscope.protocol.report import (
     Predicted,
     Recompile,
     Related,
+    Report,
     Rung,
     Severity,
     Status,
@@ -35,6 +36,7 @@ from inductoscope.protocol.report import (
     Timing,
 )
 from inductoscope.server import words
+from inductoscope.server.text import advice
 from inductoscope.server.text import report as text_of
 from inductoscope.server.text.view import Part, View
 
@@ -100,7 +102,7 @@ def test_a_finding_with_excerpt_caret_hints_and_call_chain() -> None:
                | \t   ^^^^^^^^^^^
             Data-dependent branching.
             hint: Use torch.where.
-            called from here: lib.py:3
+            called from lib.py:3
             see https://example.org/gb0170
         """
     )
@@ -108,7 +110,7 @@ def test_a_finding_with_excerpt_caret_hints_and_call_chain() -> None:
 
 def test_a_finding_without_columns_underlines_the_line_and_one_without_a_file_has_no_excerpt() -> None:
     finding = Finding("recompile", Severity.INFORMATION, FILE, 4, 0, 4, 0, "Recompiled.", Rung.CAPTURE)
-    elsewhere = dataclasses.replace(finding, file="/gone.py")
+    elsewhere = dataclasses.replace(finding, file="/gone.py", message="Recompiled too.")
     assert shown(dataclasses.replace(PLAIN, findings=(finding, elsewhere))) == expected(
         """
         Model.forward  model.py:12  H200 (simulated)  compiled
@@ -119,7 +121,7 @@ def test_a_finding_without_columns_underlines_the_line_and_one_without_a_file_ha
             Recompiled.
 
           info recompile  /gone.py:4:1
-            Recompiled.
+            Recompiled too.
         """
     )
 
@@ -144,7 +146,7 @@ def test_the_header_counts_first_versions_and_equal_input_sets() -> None:
           launches
           inputs: f32[4], True (get_input_sets), 2 times
           inputs: no arguments (exercise)
-          1 graph of recompiles not shown
+          not shown: 1 graph of recompiles
         """
     )
 
@@ -179,7 +181,7 @@ def test_the_table_of_fusion_groups() -> None:
            extern_kernels.mm        library     14: add x2, mul; lib.py:3: relu;       -                  -
                                                 iota
 
-          backward of graph 0/0: 1 kernel or library call (--show backward)
+          not shown: backward, 1 kernel (--show backward)
         """
     )
     assert "triton_red_fused_1" in shown(report, Part.BACKWARD)
@@ -320,3 +322,70 @@ def test_a_refused_benchmark_says_why_and_gives_no_figure() -> None:
     report = dataclasses.replace(PLAIN, status=Status.NOT_RUN, message="Nothing was compiled.", benchmark=refused)
     assert shown(report).count("Nothing was compiled.") == 1
     assert "not measured" not in shown(report)
+
+
+def test_what_happens_at_several_places_is_said_once() -> None:
+    finding = Finding("recompile", Severity.INFORMATION, FILE, 4, 0, 4, 0, "Recompiled.", Rung.CAPTURE, function="f")
+    again = (dataclasses.replace(finding, line=line, function=None) for line in (20, 61))
+    worse = dataclasses.replace(finding, severity=Severity.ERROR)
+    assert shown(dataclasses.replace(PLAIN, findings=(finding, *again, worse))) == expected(
+        """
+        Model.forward  model.py:12  H200 (simulated)  compiled
+
+          info recompile  model.py:4:1 in f
+             4 | def f(x):
+               | ^^^^^^^^^
+            Recompiled.
+            the same at lines 20, 61
+
+          error recompile  model.py:4:1 in f
+             4 | def f(x):
+               | ^^^^^^^^^
+            Recompiled.
+        """
+    )
+
+
+def test_hints_are_given_once_and_general_remarks_where_there_is_nothing_else() -> None:
+    general = "Please report an issue to PyTorch."
+    one = Finding("graph-break", Severity.WARNING, FILE, 20, 0, 20, 0, "a", Rung.CAPTURE, hints=("Do b.", general))
+    two = dataclasses.replace(one, message="b")
+    alone = dataclasses.replace(one, message="c", hints=(general,))
+    assert shown(dataclasses.replace(PLAIN, findings=(one, two))).count("hint: ") == 1
+    assert shown(dataclasses.replace(PLAIN, findings=(one, alone))).count(general) == 1
+    assert general in shown(dataclasses.replace(PLAIN, findings=(one,)), Part.ALL)
+
+
+def test_the_calls_that_led_to_a_finding_are_one_line() -> None:
+    related = (
+        *(Related(FILE, line, "called from here") for line in (61, 18)),
+        Related("/work/lib.py", 2, "raised here"),
+    )
+    finding = Finding("graph-break", Severity.WARNING, "/x.py", 1, 0, 1, 0, "a", Rung.CAPTURE, related=related)
+    lines = [line.strip() for line in shown(dataclasses.replace(PLAIN, findings=(finding,))).split("\n")]
+    assert lines[-2:] == ["called from model.py:61, from model.py:18", "raised here: lib.py:2"]
+
+
+def test_notes_say_what_limits_the_report() -> None:
+    assert "  note: Choices were not timed." in shown(dataclasses.replace(PLAIN, notes=("Choices were not timed.",)))
+
+
+def summed_up(*targets: TargetReport, parts: frozenset[Part] = frozenset()) -> str | None:
+    report = Report("0.1", "2.13.0", None, "3.11", targets)
+    return advice.next_step(report, View(parts, Path("/work"), lambda file, line: ""))
+
+
+def test_the_last_line_says_what_to_do_next() -> None:
+    hint = Finding("library-kernel", Severity.HINT, FILE, 2, 0, 2, 0, "a", Rung.LOWER)
+    info = dataclasses.replace(hint, code="recompile", severity=Severity.INFORMATION, line=4)
+    broken = dataclasses.replace(hint, code="graph-break", severity=Severity.WARNING, line=20)
+    model = dataclasses.replace(PLAIN, findings=(hint, info, broken), kernels=(kernel("k", source="x"),))
+    watch = "`inductoscope watch model.py` tells what each edit changes"
+    show = "--show kernels prints the generated code"
+    assert summed_up(model) == f"next: look at graph-break model.py:20 first, of 3 findings; {show}; {watch}"
+    assert summed_up(model, parts=frozenset({Part.ALL})) == (
+        f"next: look at graph-break model.py:20 first, of 3 findings; {watch}"
+    )
+    assert summed_up(dataclasses.replace(PLAIN, findings=(info,))) == f"next: look at recompile model.py:4; {watch}"
+    assert summed_up(dataclasses.replace(PLAIN, findings=(hint,))) == f"next: {watch}"
+    assert summed_up(dataclasses.replace(PLAIN, status=Status.FAILED, findings=(broken,))) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import Benchmark, Predicted, Resources, Status, TargetReport, Timing
 from inductoscope.server import tally
@@ -23,9 +25,18 @@ def device(text: str) -> str:
     return f"{choice.device.key} (simulated)" if choice.device is not None else text.upper()
 
 
-def count(number: int, noun: str) -> str:
-    """`1 kernel`, `2 kernels`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 kernel`, `2 kernels`; `plural` is for nouns that do not just take an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def lines(places: Sequence[tuple[str, int]], own: str) -> str:
+    """`line 19`, `lines 19, 34`, `lines 19, lib.py:3`: places by file and line, as read in the file `own`."""
+    inside = sorted({line for file, line in places if file == own})
+    outside = sorted({(file, line) for file, line in places if file != own})
+    names = [f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}" for file, line in outside]
+    head = f"{'line' if len(inside) == 1 else 'lines'} {', '.join(map(str, inside))}" if inside else ""
+    return ", ".join([head, *names] if head else names)
 
 
 def size(count_of_bytes: int) -> str:
@@ -90,7 +101,10 @@ def resources(value: Resources) -> str:
 
 
 def summary(report: TargetReport) -> str:
-    """A target's report in one line: `H200 (simulated): 1 graph, 37 ops in 9 kernels, 0 breaks`."""
+    """A target's report in one line: `H200 (simulated): 1 graph, 37 ops in 9 kernels, 0 breaks`.
+
+    Operators and kernels are those of one forward pass as first compiled.
+    """
     where = "" if report.device == "auto" else f"{device(report.device)}: "  # a run that never got so far as to choose
     return where + _outcome(report)
 
@@ -105,9 +119,9 @@ def _outcome(report: TargetReport) -> str:
         return f"not run{why}"
     if report.status is Status.EAGER:
         return f"nothing was compiled{why}"
-    graphs, ops, kernels, breaks, recompiles = counts(report)
+    graphs, ops, launched, breaks, recompiles = counts(report)
     done = tally.of(report)
-    parts = [graphs, f"{ops} in {kernels}" if done.kernels else ops, breaks]
+    parts = [graphs, f"{ops} in {launched}" if done.kernels else ops, breaks]
     return ", ".join([*parts, recompiles] if done.recompiles else parts)
 
 
@@ -117,10 +131,18 @@ def counts(report: TargetReport) -> tuple[str, str, str, str, str]:
     return (
         count(done.graphs, "graph"),
         count(done.ops, "op"),
-        count(done.kernels, "kernel"),
+        kernels(done.generated, done.library),
         count(done.breaks, "break"),
         count(done.recompiles, "recompile"),
     )
+
+
+def kernels(generated: int, library: int) -> str:
+    """`7 kernels`, `7 kernels and 5 library calls`, `5 library calls`: launches with generated code and without."""
+    calls = count(library, "library call")
+    if not library:
+        return count(generated, "kernel")
+    return f"{count(generated, 'kernel')} and {calls}" if generated else calls
 
 
 def benchmark(result: Benchmark) -> str:

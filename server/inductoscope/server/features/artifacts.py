@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from inductoscope.protocol.report import Kernel, KernelLanguage, TargetReport
-from inductoscope.server import words
-from inductoscope.server.features.markup import Block, Code, Heading, Markup, Points, Words, write
-from inductoscope.server.snapshot import Result, Snapshot, TargetView
+from inductoscope.protocol.report import Kernel, KernelLanguage
+from inductoscope.server.features import document
+from inductoscope.server.features.markup import Markup, write
+from inductoscope.server.snapshot import Snapshot, TargetView
 
 SCHEME = "inductoscope-artifact"
 REPORT = "report.md"
@@ -73,43 +73,9 @@ def content(snapshot: Snapshot, address: Address) -> str:
     if view is None or result is None:
         return f"Nothing is known of {address.target} now: open its file and check it.\n"
     if address.name == REPORT:
-        return write(_report(snapshot, view, result), Markup.MARKDOWN) + "\n"
+        blocks = document.document(view, result.report, snapshot.now - result.at)
+        return write(blocks, Markup.MARKDOWN) + "\n"
     for kernel in result.report.kernels:
         if kernel_address(view, kernel).name == address.name:
             return kernel.source or f"{kernel.name} is a library call: there is no generated source.\n"
     return f"{address.target} has no kernel of this name any more.\n"
-
-
-def _report(snapshot: Snapshot, view: TargetView, result: Result) -> list[Block]:
-    report = result.report
-    blocks: list[Block] = [
-        Heading(view.target.name),
-        Words(words.summary(report) + f" ({words.age(snapshot.now - result.at)})"),
-    ]
-    if view.measured is not None and view.measured.benchmark is not None:
-        blocks.append(Words(words.benchmark(view.measured.benchmark)))
-    if report.breaks:
-        blocks += [Heading("Graph breaks"), Points(tuple(f"line {b.line}: {b.reason}" for b in report.breaks))]
-    if report.kernels:
-        blocks += [Heading("Kernels"), Points(tuple(_kernel_line(kernel) for kernel in report.kernels))]
-        blocks += _sources(report)
-    return blocks
-
-
-def _kernel_line(kernel: Kernel) -> str:
-    lines = ", ".join(str(line) for line in sorted({place.line for place in kernel.lines}))
-    parts = [kernel.name + (f" (lines {lines})" if lines else "")]
-    if kernel.predicted is not None:
-        parts.append(words.predicted(kernel.predicted))
-    if kernel.resources is not None:
-        parts.append(words.resources(kernel.resources))
-    return "; ".join(parts)
-
-
-def _sources(report: TargetReport) -> list[Block]:
-    blocks: list[Block] = []
-    for kernel in report.kernels:
-        if kernel.source:
-            language = "python" if kernel.language is KernelLanguage.TRITON else "cpp"
-            blocks += [Heading(kernel.name), Code(language, kernel.source.rstrip("\n"))]
-    return blocks

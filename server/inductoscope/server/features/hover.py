@@ -21,7 +21,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import words
-from inductoscope.server.features import kernels
+from inductoscope.server.features import apart, kernels
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
@@ -31,6 +31,9 @@ WHOLE_CARDS = 2
 
 LISTED = 8
 """Further kernels that are named."""
+
+NEIGHBOURS = 3
+"""Kernels that one was not fused with of which the reason is given."""
 
 SOURCE_LINES = 60
 """Lines of a kernel's source that a hover shows at most; the whole is in its document."""
@@ -73,7 +76,7 @@ def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
     for sync in report.syncs:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
-    yield from _kernel_cards(kernels.on_line(report, path, line), path, line)
+    yield from _kernel_cards(kernels.on_line(report, path, line), report, path, line)
 
 
 def _break_card(item: GraphBreak) -> Iterator[Block]:
@@ -107,12 +110,12 @@ def _sync_card(item: DeviceSync) -> Iterator[Block]:
         yield Words(f"The value: {guess} {item.value}." + (f" {item.reason}" if item.reason else ""))
 
 
-def _kernel_cards(found: list[Launched], path: str, line: int) -> Iterator[Block]:
+def _kernel_cards(found: list[Launched], report: TargetReport, path: str, line: int) -> Iterator[Block]:
     """Whole cards for the first few, a line each for the others."""
     for launched in found[:WHOLE_CARDS]:
         kernel = launched.kernel
         yield Heading(f"Kernel {kernel.name}")
-        yield Points(tuple(_kernel_points(launched, path, line)))
+        yield Points((*_kernel_points(launched, path, line), *_apart(launched, report, path)))
         if kernel.note:
             yield Note(kernel.note)
         if kernel.source:
@@ -147,8 +150,15 @@ def _kernel_points(launched: Launched, path: str, line: int) -> Iterator[str]:
         yield words.predicted(kernel.predicted)
     if kernel.resources is not None:
         yield words.resources(kernel.resources)
-    for apart in (group.apart_from if group else ())[:3]:
-        yield f"not fused with {apart.group}: {apart.reason}"
+
+
+def _apart(launched: Launched, report: TargetReport, path: str) -> Iterator[str]:
+    """Why its neighbours are kernels of their own."""
+    neighbours = launched.group.apart_from if launched.group else ()
+    for neighbour in neighbours[:NEIGHBOURS]:
+        yield apart.reason(neighbour, report, path)
+    if len(neighbours) > NEIGHBOURS:
+        yield f"not fused with {len(neighbours) - NEIGHBOURS} more"
 
 
 def _kind(launched: Launched) -> str:
@@ -174,11 +184,7 @@ def _fused_with(group: FusionGroup | None, path: str, line: int) -> str:
             ops = by_line.setdefault((op.file, op.line), [])
             if op.op not in ops:
                 ops.append(op.op)
-    return "; ".join(f"{_where(file, number, path)} ({', '.join(ops)})" for (file, number), ops in by_line.items())
-
-
-def _where(file: str, line: int, path: str) -> str:
-    return f"line {line}" if file == path else f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}"
+    return "; ".join(f"{words.lines([place], path)} ({', '.join(ops)})" for place, ops in by_line.items())
 
 
 def _source_block(kernel: Kernel, path: str, line: int) -> Code:

@@ -33,25 +33,38 @@ Row = tuple[FusionGroup, "Kernel | None"]
 def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
     """A table of fusion groups for each graph, backward passes where they were asked for."""
     kernels = {(kernel.graph, kernel.name): kernel for kernel in report.kernels}
-    hidden = 0
+    later = 0
+    shown: list[Table] = []
+    hidden: list[Row] = []
     for graph in report.graphs:
         groups = [group for group in report.fusion_groups if group.id.rpartition(":")[0] == graph.id]
         rows = [(group, kernels.get((graph.id, group.kernel))) for group in groups if group.kind != "nop"]
         if not is_first_version(graph.id):
-            hidden += 1
+            later += 1
             continue
         forward = [row for row in rows if row[1] is None or row[1].phase is Phase.FORWARD]
         backward = [row for row in rows if row not in forward]
         if forward:
-            yield from (gap(), indented(_table(_title(graph, view), forward, report, view)))
+            shown.append(_table(_title(graph, view), forward, report, view))
         if backward and view.has(Part.BACKWARD):
-            title = f"backward of {_title(graph, view)}"
-            yield from (gap(), indented(_table(title, backward, report, view)))
-        elif backward:
-            count = words.count(len(backward), "kernel or library call")
-            yield paragraph(f"backward of graph {graph.id}: {count} (--show backward)", "dim", 2)
-    if hidden:
-        yield paragraph(f"{words.count(hidden, 'graph')} of recompiles not shown", "dim", 2)
+            shown.append(_table(f"backward of {_title(graph, view)}", backward, report, view))
+        else:
+            hidden += backward
+    if shown:
+        yield gap()  # a table has an empty line below it by itself
+    yield from map(indented, shown)
+    yield from _not_shown(hidden, later)
+
+
+def _not_shown(backward: list[Row], later: int) -> Iterator[RenderableType]:
+    parts = []
+    if backward:
+        library = sum(group.kind == "extern" for group, _ in backward)
+        parts.append(f"backward, {words.kernels(len(backward) - library, library)} (--show backward)")
+    if later:
+        parts.append(f"{words.count(later, 'graph')} of recompiles")
+    if parts:
+        yield paragraph(f"not shown: {'; '.join(parts)}", "dim", 2)
 
 
 def _title(graph: Graph, view: View) -> str:

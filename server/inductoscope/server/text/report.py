@@ -12,34 +12,20 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from inductoscope.protocol.report import (
-    Finding,
-    Outcome,
     Recompile,
     Rung,
-    Severity,
     Status,
     TargetReport,
 )
 from inductoscope.server import tally, words
-from inductoscope.server.text import benchmark, kernels
-from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
+from inductoscope.server.text import benchmark, findings, kernels
+from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
 _INPUT_SETS = 8
 """Calls whose arguments are listed."""
 
-_SEVERITY = {
-    Severity.ERROR: ("error", "bold red"),
-    Severity.WARNING: ("warning", "bold yellow"),
-    Severity.INFORMATION: ("info", "bold cyan"),
-    Severity.HINT: ("hint", "bold blue"),
-}
 _STATUS = {Status.COMPILED: "bold green", Status.PARTIAL: "bold yellow", Status.FAILED: "bold red"}
-_OUTCOME = {
-    Outcome.SPLIT: "graph split in two",
-    Outcome.REST_EAGER: "rest of the function runs eagerly",
-    Outcome.FUNCTION_EAGER: "whole function runs eagerly",
-}
 
 
 def target(report: TargetReport, view: View) -> Group:
@@ -49,9 +35,7 @@ def target(report: TargetReport, view: View) -> Group:
 
 def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield from _header(report, view)
-    for finding in report.findings:
-        yield gap()
-        yield from _finding(finding, view)
+    yield from findings.listed(report.findings, view)
     if view.has(Part.GUARDS):
         for recompile in report.recompiles:
             yield gap()
@@ -85,6 +69,8 @@ def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield paragraph(f"inputs: {inputs}{f', {times} times' if times > 1 else ''}", "dim", 2)
     if len(report.inputs) > _INPUT_SETS:
         yield paragraph(f"inputs: {words.count(len(report.inputs) - _INPUT_SETS, 'more set')}", "dim", 2)
+    for note in report.notes:
+        yield paragraph(f"note: {note}", indent=2)
 
 
 def _says_below(report: TargetReport, message: str) -> bool:
@@ -109,41 +95,6 @@ def totals(report: TargetReport) -> str:
 def _predicted(report: TargetReport) -> str:
     forecast = tally.forecast(report)
     return f", {words.forecast(forecast)}" if forecast is not None else ""
-
-
-def _finding(finding: Finding, view: View) -> Iterator[RenderableType]:
-    name, style = _SEVERITY[finding.severity]
-    code = f" {finding.code}{f' {finding.id}' if finding.id else ''}"
-    head = Text.assemble((name, style), (code, "bold"), f"  {view.place(finding.file, finding.line)}")
-    head.append(f":{finding.column + 1}")
-    if finding.function:
-        head.append(f" in {finding.function}", "dim")
-    if finding.outcome is not None:
-        head.append(f"  [{_OUTCOME[finding.outcome]}]", "yellow")
-    yield indented(head)
-    yield from _excerpt(finding, view, style)
-    yield paragraph(finding.message)
-    for hint in finding.hints:
-        yield indented(Text.assemble(("hint: ", "green"), hint), 4)
-    for related in finding.related:
-        yield paragraph(f"{related.message}: {view.place(related.file, related.line)}", "dim")
-    if finding.link is not None:
-        yield Code(Text(f"see {finding.link}", "dim"), 4)
-
-
-def _excerpt(finding: Finding, view: View, style: str) -> Iterator[RenderableType]:
-    """The source line with the part that is meant underlined."""
-    source = view.source_line(finding.file, finding.line).rstrip()
-    if not source:
-        return
-    end = finding.end_column if finding.end_line == finding.line else len(source)
-    start, end = min(finding.column, len(source)), min(end, len(source))
-    if end <= start:  # no columns are known: the line is meant
-        start, end = len(source) - len(source.lstrip()), len(source)
-    gutter = f"{finding.line:>6} | "
-    before = "".join("\t" if char == "\t" else " " for char in source[:start])
-    yield Code(Text.assemble((gutter, "dim"), source))
-    yield Code(Text.assemble((" " * (len(gutter) - 2) + "| ", "dim"), before, ("^" * (end - start), style)))
 
 
 def _recompile(recompile: Recompile, view: View) -> Iterator[RenderableType]:

@@ -21,7 +21,7 @@ from inductoscope.protocol.report import Report, Status, TargetReport
 from inductoscope.server import sources, words
 from inductoscope.server.check import Watcher
 from inductoscope.server.difference import Difference
-from inductoscope.server.text import changes
+from inductoscope.server.text import advice, changes
 from inductoscope.server.text import report as text_of
 from inductoscope.server.text.view import Part, View
 
@@ -70,6 +70,9 @@ class Terminal:
             parts.append("simulated devices: nothing was measured, times are predicted")
         summary = f"{summed(report)}  ({', '.join(parts)})" if len(report.targets) != 1 else ", ".join(parts)
         self._write(Text(summary, "dim"))
+        step = advice.next_step(report, self._view)
+        if step is not None:
+            self._write(Text(step))
 
     def whole(self, report: TargetReport) -> None:
         """Print all about a target; see also `watch.Screen`."""

@@ -48,4 +48,8 @@ class View:
 
     def place(self, file: str, line: int) -> str:
         """`model.py:12`."""
-        return f"{shown(file, self.folder)}:{line}"
+        return f"{self.file(file)}:{line}"
+
+    def file(self, path: str) -> str:
+        """A file as read from the folder."""
+        return shown(path, self.folder)

@@ -1,0 +1,76 @@
+"""A target's report as a document: breaks, what a forward pass launches, backward, recompiles, and kernel sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from inductoscope.protocol.report import GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
+from inductoscope.server import tally, words
+from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
+from inductoscope.server.snapshot import TargetView
+
+
+def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Block]:
+    """The blocks of the document; `age` is that of the report, in seconds."""
+    yield Heading(view.target.name)
+    yield Words(f"{words.summary(report)} ({words.age(age)})")
+    if view.measured is not None and view.measured.benchmark is not None:
+        yield Words(words.benchmark(view.measured.benchmark))
+    yield from map(Note, report.notes)
+    if report.breaks:
+        yield Heading("Graph breaks")
+        yield Points(tuple(_break(item, report.file) for item in report.breaks))
+    yield from _kernels(report)
+    yield from _sources(report)
+
+
+def _break(item: GraphBreak, file: str) -> str:
+    times = f" ({item.count} times)" if item.count > 1 else ""
+    return f"{item.code}, {words.lines([(item.file, item.line)], file)}: {item.reason}{times}"
+
+
+def _kernels(report: TargetReport) -> Iterator[Block]:
+    """Launches as torch first compiled each function; forward apart from backward, kernels apart from library calls."""
+    first = [kernel for kernel in report.kernels if tally.is_first_version(kernel.graph)]
+    for phase, of in ((Phase.FORWARD, "the forward pass"), (Phase.BACKWARD, "the backward pass")):
+        launched = [kernel for kernel in first if kernel.phase is phase]
+        generated = [kernel for kernel in launched if kernel.language is not KernelLanguage.EXTERN]
+        library = [kernel for kernel in launched if kernel.language is KernelLanguage.EXTERN]
+        yield from _list(f"Kernels of {of}", generated, report)
+        yield from _list(f"Library calls of {of}", library, report)
+    again = len(report.kernels) - len(first)
+    if again:
+        yield Note(f"{words.count(again, 'more launch', 'more launches')} in versions that were compiled later.")
+
+
+def _list(title: str, kernels: list[Kernel], report: TargetReport) -> Iterator[Block]:
+    if kernels:
+        yield Heading(f"{title} ({len(kernels)})")
+        yield Points(tuple(_kernel_line(kernel, report.file) for kernel in kernels))
+
+
+def _kernel_line(kernel: Kernel, file: str) -> str:
+    places = [(place.file, place.line) for place in kernel.lines]
+    parts = [kernel.name + (f" ({words.lines(places, file)})" if places else "")]
+    if kernel.predicted is not None:
+        parts.append(words.predicted(kernel.predicted))
+    if kernel.resources is not None:
+        parts.append(words.resources(kernel.resources))
+    return "; ".join(parts)
+
+
+def _sources(report: TargetReport) -> Iterator[Block]:
+    for kernel in _different(report.kernels):
+        language = "python" if kernel.language is KernelLanguage.TRITON else "cpp"
+        backward = ", backward" if kernel.phase is Phase.BACKWARD else ""
+        yield Heading(f"{kernel.name} (graph {kernel.graph}{backward})")
+        yield Code(language, (kernel.source or "").rstrip("\n"))
+
+
+def _different(kernels: Iterable[Kernel]) -> list[Kernel]:
+    """Those with a source, each source once."""
+    found: dict[str, Kernel] = {}
+    for kernel in kernels:
+        if kernel.source:
+            found.setdefault(kernel.source, kernel)
+    return list(found.values())
