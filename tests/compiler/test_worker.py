@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from inductoscope.compiler import worker
+from inductoscope.compiler.compat import ahead
 from inductoscope.protocol.messages import PROTOCOL, FailureKind, FindingFound, Progress, Run, RungDone, TargetKind
 from inductoscope.protocol.report import KernelLanguage, Rung, Status
 from support.raw_worker import RawWorker, a_run, do
@@ -308,3 +309,13 @@ def test_torch_versions_are_read() -> None:
     assert worker.torch_series("2.13.0+cpu") == (2, 13)
     assert worker.torch_series("2.11.0a0+git1234") == (2, 11)
     assert worker.torch_series("unknown") == (0, 0)
+
+
+def test_a_worker_that_is_wanted_stops_importing_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("first_imported_ahead", "second_imported_ahead")
+    for name in names:
+        (tmp_path / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(ahead, "_USED_LATER", names)
+    worker.import_more(lambda: names[0] in sys.modules)
+    assert [name in sys.modules for name in names] == [True, False]

@@ -62,6 +62,13 @@ class Link:
         """Whether the server has already asked for a run."""
         return not self._runs.empty()
 
+    def run_within(self, seconds: float) -> messages.Run | None:
+        """The run that this worker is asked for, or None when none comes for so long."""
+        try:
+            return self._runs.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
     def wait_for_run(self) -> messages.Run:
         """The run that this worker is asked for."""
         return self._runs.get()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from inductoscope.compiler import assembling, device_findings, failures, loader, measuring, merge, placement, resolve
+from inductoscope.compiler import assembling, device_findings, failures, loader, merge, placement, resolve
 from inductoscope.compiler.capture import Capture, Program
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.settings import compiling_is_off
@@ -54,6 +54,8 @@ class _Climb:
 
     def measure(self) -> TargetReport:
         """Time the program, with nothing in its way."""
+        from inductoscope.compiler import measuring  # brings torch's benchmark and with it setuptools
+
         where = placement.prepare(self._request.device, self._user_code.is_user)
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
         return measuring.measured(self._request, prepared, where, self._teller, self._user_code.is_user)

@@ -18,6 +18,7 @@ import re
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +29,8 @@ from inductoscope.protocol.scratch import remove
 
 OLDEST_TORCH = (2, 11)
 NEWEST_TORCH = (2, 15)
+AT_ONCE_S = 0.5
+"""A server that needs a worker now asks for the run within milliseconds of its hello; a spare waits for longer."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +45,10 @@ def main(read_fd: int, write_fd: int) -> NoReturn:
     try:
         hello = greet() if isinstance(folder, Path) else _hello(folder)
         link.send(hello)
-        if hello.problem is None and not link.has_run:
-            import_more()
-        serve(link.wait_for_run(), link)
+        run = link.run_within(AT_ONCE_S)
+        if run is None and hello.problem is None:
+            import_more(lambda: link.has_run)
+        serve(run or link.wait_for_run(), link)
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -123,11 +127,13 @@ def import_ahead() -> None:
     import inductoscope.compiler.pipeline  # noqa: F401  (what it imports is the point)
 
 
-def import_more() -> None:
-    """Import what a first compilation needs, in a worker that waits for its run anyway."""
+def import_more(wanted: Callable[[], bool]) -> None:
+    """Import what a first compilation needs, in a worker that waits for its run anyway, until it is `wanted`."""
     from inductoscope.compiler.compat import ahead
 
-    ahead.import_what_is_used_later()
+    for _ in ahead.imports_used_later():
+        if wanted():
+            return
 
 
 def triton_version() -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import pkgutil
+from collections.abc import Iterator
 
 _MODULES = ("torch._dynamo", "torch._inductor.compile_fx")
 _USED_LATER = (
@@ -47,13 +48,15 @@ def import_compiler() -> None:
         importlib.import_module(name)
 
 
-def import_what_is_used_later() -> None:
-    """Import what a first compilation would, as far as it is there."""
+def imports_used_later() -> Iterator[str]:
+    """Import what a first compilation would, as far as it is there; yields after each module, so that one can stop."""
     for name in _USED_LATER:
         _try(name)
+        yield name
     patterns = _try(_PATTERNS)
     for found in pkgutil.iter_modules(getattr(patterns, "__path__", ())):
         _try(f"{_PATTERNS}.{found.name}")
+        yield found.name
 
 
 def _try(name: str) -> object:
