@@ -6,6 +6,7 @@ alternating blocks, so that a machine that slows down slows both.  Must not know
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -133,7 +134,7 @@ class _Run:
 
     def _round(self, eager: _Side, compiled: _Side, seconds: float, *, eager_first: bool) -> stats.Round:
         order = (eager, compiled) if eager_first else (compiled, eager)
-        blocks = [self.clock.block(lambda side=side: _called(side.call), seconds) for side in order]
+        blocks = [self.clock.block(functools.partial(_called, side.call), seconds) for side in order]
         return stats.Round(*(blocks if eager_first else reversed(blocks)))
 
     def _result(

@@ -6,7 +6,7 @@ Works for programs whose numbers all come from their parameters and arguments; m
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 
@@ -34,7 +34,8 @@ def _widened(value: object) -> object:
     if isinstance(value, torch.Tensor):
         return value.double() if value.dtype.is_floating_point else value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*_widened_all(value))
+        make: Callable[..., object] = type(value)  # a named tuple takes its fields one by one
+        return make(*_widened_all(value))
     if isinstance(value, tuple):
         return _widened_all(value)
     if isinstance(value, list):

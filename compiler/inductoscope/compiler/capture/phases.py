@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from inductoscope.compiler.compat import dynamo_trace
 from inductoscope.protocol.report import PhaseTime
@@ -14,7 +14,7 @@ class PhaseLog:
     """Adds up the times of all compilations.  The backend's share is its own to tell."""
 
     def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def meet(self, record: dynamo_trace.Record) -> None:
         """Take in the metrics of one compilation."""
@@ -26,7 +26,7 @@ class PhaseLog:
 
     def seconds(self, compile_id: str) -> float:
         """Time that Dynamo spent on one compilation, 0 where unknown."""
-        return self._seconds[compile_id]
+        return self._seconds.get(compile_id, 0.0)
 
     def phases(self) -> tuple[PhaseTime, ...]:
         """Time spent in Dynamo, over all compilations."""

@@ -88,4 +88,5 @@ def _in_body(function: _Function, line: int) -> bool:
 
 
 def _end(node: ast.AST) -> int:
-    return getattr(node, "end_lineno", None) or getattr(node, "lineno", 0)
+    end: int = getattr(node, "end_lineno", None) or getattr(node, "lineno", None) or 0
+    return end

@@ -23,7 +23,7 @@ import torch
 
 from inductoscope.protocol.report import Place
 
-_MISSING = object()
+_MISSING: Any = object()
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ def functorch_config() -> ModuleType:
 
 def known_settings(config: ModuleType, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the wanted settings that this torch has."""
-    known = set(config.get_config_copy())  # type: ignore[attr-defined]
+    known = set(config.get_config_copy())
     return {key: value for key, value in wanted.items() if key in known}
 
 
