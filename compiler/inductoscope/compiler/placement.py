@@ -5,6 +5,7 @@ Knows how things get there; not which things there are.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import types
@@ -24,6 +25,7 @@ from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, Unkn
 from inductoscope.protocol.messages import FailureKind, Target
 from inductoscope.protocol.report import DeviceSync, Place
 
+_T = TypeVar("_T")
 _Leaf = TypeVar("_Leaf", torch.Tensor, torch.nn.Module)
 
 _STAYS_ON_CPU = (
@@ -40,11 +42,22 @@ class SimulationNote(Protocol):
         """A sentence."""
 
 
+class Taken(Protocol):
+    """How many tensors were made on the device instead of the CPU."""
+
+    @property
+    def taken(self) -> int:
+        """The count so far."""
+
+
 class Simulation(Protocol):
     """What a placement needs of the simulated device."""
 
     def move(self, obj: Any) -> Any:
         """The object, tensor or module, on the device."""
+
+    def taking_large_tensors(self) -> contextlib.AbstractContextManager[Taken]:
+        """For a block, large tensors of the CPU are made on the device."""
 
     def syncs(self) -> tuple[DeviceSync, ...]:
         """Where the host looked at device values."""
@@ -73,6 +86,24 @@ class Placement:
     def move(self, leaf: _Leaf) -> _Leaf:
         """A tensor or a module on the device; a module moves in place."""
         return leaf.to("cuda") if self.simulation is None else self.simulation.move(leaf)
+
+    def made(self, make: Callable[[], _T], conventions: Conventions) -> _T:
+        """What `make` makes for the device, without the memory for large tensors where the device is simulated.
+
+        A program that wants data of those tensors on the CPU gets them: `make` is called again, with the random numbers
+        that it had the first time.
+        """
+        if self.simulation is None or conventions.keep_on_cpu:
+            return make()
+        seed = torch.get_rng_state()
+        with self.simulation.taking_large_tensors() as tensors:
+            try:
+                return make()
+            except RunFailedError:
+                if not tensors.taken:
+                    raise
+        torch.set_rng_state(seed)
+        return make()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from inductoscope.compiler import conventions, inputs, loader, placement, resolv
 from inductoscope.compiler.compat.settings import set_dynamo_config
 from inductoscope.compiler.conventions import Conventions
 from inductoscope.compiler.failures import IsUser, RunFailedError, failed
+from inductoscope.compiler.inputs import Source
 from inductoscope.compiler.placement import Placed, Placement
+from inductoscope.compiler.resolve import Program
 from inductoscope.compiler.teller import Teller
 from inductoscope.protocol.messages import FailureKind, Run, Target
 from inductoscope.protocol.report import Place, Rung
@@ -34,8 +36,12 @@ def prepare(request: Run, where: Placement, teller: Teller, is_user: IsUser) -> 
     placement.check_required(said, where, target)
     _configure_dynamo(said, target)
     with teller.phase("inputs", Rung.CAPTURE, f"making the inputs of {target.name}"):
-        program = resolve.resolve(module, target, said, is_user)
-        source = inputs.find(target, program, said, is_user)
+
+        def make() -> tuple[Program, Source]:
+            program = resolve.resolve(module, target, said, is_user)
+            return program, inputs.find(target, program, said, is_user)
+
+        program, source = where.made(make, said)
         placed = placement.place(program, source, said, where)
     return Prepared(module, said, placed)
 

@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_leaves
 
 from inductoscope.compiler.simgpu import writing
 from inductoscope.compiler.simgpu.graphs import plain_meaning
+from inductoscope.compiler.simgpu.large import LargeTensors
 from inductoscope.compiler.simgpu.looking import DEVICE, Looks, Waits
 from inductoscope.compiler.simgpu.records import Journal
 from inductoscope.compiler.simgpu.tape import Operands, Tape
@@ -55,6 +56,7 @@ class SimulatedDeviceMode(TorchDispatchMode):
         self.tape, self.journal = tape, journal
         self.fake = DeviceFakeMode(allow_non_fake_inputs=True)
         self._looks = Looks(tape, journal, self.fake)
+        self._large: LargeTensors | None = None
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -70,6 +72,17 @@ class SimulatedDeviceMode(TorchDispatchMode):
         """Whether `value` is a tensor on the simulated device."""
         return isinstance(value, FakeTensor) and value.fake_mode is self.fake
 
+    @contextlib.contextmanager
+    def taking_large_tensors(self) -> Iterator[LargeTensors]:
+        """For the block, large tensors of the CPU are made on the device; the looks in there are nobody's."""
+        before = self._large
+        self._large = taking = LargeTensors(DEVICE, self.owns, lambda tensor: self._from_cpu(tensor, {}, {}))
+        try:
+            with self._looks.of_nobody():
+                yield taking
+        finally:
+            self._large = before
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -83,6 +96,8 @@ class SimulatedDeviceMode(TorchDispatchMode):
             return self._higher_order(func, args, kwargs)
         if func is torch.ops.prims.device_put.default:
             func, args, kwargs = aten._to_copy.default, args[:1], {"device": torch.device(args[1])}
+        if self._large is not None:
+            args, kwargs = self._large.redirected(func, args, kwargs)
         device = kwargs.get("device")
         if kwargs.get("pin_memory"):  # pages are locked for a driver; a copy from ordinary ones is as good
             kwargs = {**kwargs, "pin_memory": False}

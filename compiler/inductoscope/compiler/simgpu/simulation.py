@@ -23,6 +23,7 @@ from inductoscope.compiler.simgpu import (
 )
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
 from inductoscope.compiler.simgpu.graphs import EagerGraph
+from inductoscope.compiler.simgpu.large import LargeTensors
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
 from inductoscope.compiler.simgpu.patching import Patch, Patches
 from inductoscope.compiler.simgpu.records import IsUser, Journal, Note, Topic, UserLaunch
@@ -55,6 +56,13 @@ class Simulation:
         """The device mode is off for the block: for the compiler's own arithmetic, such as assembling."""
         with torch._C._DisableTorchDispatch():
             yield
+
+    def taking_large_tensors(self) -> contextlib.AbstractContextManager[LargeTensors]:
+        """Around the making of a program's inputs: tensors that are large on the CPU are on the device at once.
+
+        What uses them goes to the device too.  A program that needs their data as they are made fails in there.
+        """
+        return self._mode.taking_large_tensors()
 
     def eager(self, graph: torch.fx.GraphModule) -> EagerGraph:
         """A callable that runs a captured graph op by op on the device.
