@@ -213,9 +213,10 @@ class GuardFact:
     """One condition under which a compiled version is used again.
 
     `source` is what is compared, as the user would write it (`self.layers[0].weight`); `kind` is what of it: size,
-    stride, dtype, device, rank, requires-grad, dispatch-keys, type, value, identity, key, length, aliasing, shape,
-    attribute, global-state, other.  `expected` is null where the text says it all.  `internal` marks what is torch's
-    own state or bookkeeping and no part of the program.  `file` and `line` are those of the line that made the guard.
+    stride, dtype, device, requires-grad, dispatch-keys, type, value, identity, key, length, aliasing, shape, condition,
+    attribute, dynamic-marks, global-state, other.  In sizes and strides `any` stands for one that may differ, and
+    `expected` is null where the text says it all.  `internal` marks what is torch's own state or bookkeeping, not the
+    program's.  `file` and `line` are those of the line that made the guard, null where torch does not tell.
     """
 
     compile_id: str

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from inductoscope.protocol.report import (
     CacheFact,
+    Dimension,
     Finding,
     Graph,
     GraphBreak,
+    GuardFact,
     PhaseTime,
     Recompile,
     RecompileLimit,
@@ -28,6 +30,8 @@ class CaptureFacts:
     recompile_limit: RecompileLimit | None = None
     specializations: tuple[Specialization, ...] = ()
     values: tuple[ValueFact, ...] = ()
+    guards: tuple[GuardFact, ...] = ()
+    dimensions: tuple[Dimension, ...] = ()
     skipped: tuple[SkippedFrame, ...] = ()
     caches: tuple[CacheFact, ...] = ()
     phases: tuple[PhaseTime, ...] = ()

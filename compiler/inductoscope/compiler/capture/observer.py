@@ -13,13 +13,21 @@ from inductoscope.compiler.capture.errors import error_finding, suppressed_findi
 from inductoscope.compiler.capture.facts import CaptureFacts
 from inductoscope.compiler.capture.findings import Announcer
 from inductoscope.compiler.capture.graphs import PIECE_RECORD, GraphLog
+from inductoscope.compiler.capture.guard_facts import GuardLog
 from inductoscope.compiler.capture.phases import PhaseLog
 from inductoscope.compiler.capture.recompiles import RecompileLog
 from inductoscope.compiler.capture.skipped import SkipLog
 from inductoscope.compiler.capture.specialized import SpecializationLog
 from inductoscope.compiler.capture.tracing_warnings import WarningLog
 from inductoscope.compiler.capture.values import ValueLog
-from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, dynamo_trace, dynamo_values
+from inductoscope.compiler.compat import (
+    dynamo,
+    dynamo_breaks,
+    dynamo_guards,
+    dynamo_stacks,
+    dynamo_trace,
+    dynamo_values,
+)
 from inductoscope.compiler.compat.errors import is_compile_error
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
@@ -50,6 +58,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._specializations = SpecializationLog(user_code)
         self._warnings = WarningLog(user_code)
         self._values = ValueLog(user_code)
+        self._guards = GuardLog(user_code)
         self._phases = PhaseLog()
         self._errors: list[Finding] = []
         self._failures: list[Finding] = []
@@ -63,6 +72,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             stack.enter_context(dynamo.graph_breaks(self._on_break))
             stack.enter_context(dynamo.graphs(self._on_graph))
             stack.enter_context(dynamo_values.stores(self._values.store))
+            stack.enter_context(dynamo_guards.compiled_guards(self._guards.meet))
             stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))
             stack.enter_context(dynamo.guard_failures(self._recompiles.fails))
             stack.enter_context(dynamo.skipped_frames(self._skips.meet))
@@ -92,13 +102,16 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
 
     def facts(self) -> CaptureFacts:
         """Everything known by now."""
+        specializations = self._specializations.specializations()
         return CaptureFacts(
             graphs=self._graphs.graphs(),
             breaks=self._breaks.breaks(),
             recompiles=self._recompiles.recompiles(),
             recompile_limit=self._recompiles.limit(),
-            specializations=self._specializations.specializations(),
+            specializations=specializations,
             values=self._values.values(),
+            guards=self._guards.guards(),
+            dimensions=self._guards.dimensions(specializations),
             skipped=self._skips.skipped(),
             caches=self._graphs.caches(),
             phases=self._phases.phases(),
