@@ -24,12 +24,13 @@ from inductoscope.protocol.report import (
     Resources,
     Status,
     Timing,
+    ValueFact,
 )
-from inductoscope.server.features import actions, artifacts, explore, hover, lens, status
+from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, lens, status
 from inductoscope.server.features.actions import ActionKind
 from inductoscope.server.features.commands import CommandName
 from inductoscope.server.features.markup import Markup, Words, write
-from inductoscope.server.settings import RunMode, Trust
+from inductoscope.server.settings import InlayHints, RunMode, Trust
 from support.session import Harness, found, place
 
 PATH = "/w/model.py"
@@ -379,3 +380,56 @@ async def test_status_tells_every_target_and_the_interpreter() -> None:
     h.session.check()
     now = status.status(h.session.snapshot())
     assert (now["quiescent"], now["targets"][0]["state"]) == (False, "checking")
+
+
+def value(line: int, text: str, name: str | None = None, **changes: Any) -> ValueFact:
+    return ValueFact(PATH, line, changes.pop("op", "relu"), text, "0/0", "cuda:0", name, **changes)
+
+
+async def test_hover_begins_with_what_the_line_makes() -> None:
+    values = (
+        value(LINES["relu"], "f32[4, 8]", "y"),
+        value(LINES["relu"], "f32[8, 4]", "y", stride=("1", "8"), op=None),
+        value(LINES["add"], "f32[1]"),
+    )
+    h = await checked(values=values, kernels=(kernel(),))
+    text = hovered(h, LINES["relu"]) or ""
+    assert text.startswith(
+        "This line makes\n\n- y: f32[4, 8] on cuda:0 (relu)\n- y: f32[8, 4], strides [1, 8] on cuda:0\n\nKernel "
+    )
+
+
+async def test_variables_carry_their_shapes() -> None:
+    values = (
+        value(LINES["relu"], "f32[4, 8]", "y"),
+        value(LINES["add"], "f32[s77=4, 8]", "z"),
+        value(LINES["add"], "f32[4, 8]", "z"),
+        value(LINES["add"], "f32[2, 8]", "z"),
+        value(LINES["sum"], "f32[]"),
+        value(LINES["sum"], "f32[]", "absent"),
+    )
+    h = await checked(values=values)
+    found = inlay_hints.inlay_hints(h.session.snapshot(), PATH)
+    assert [(hint.line, hint.column, hint.label) for hint in found] == [
+        (LINES["relu"], 9, ": f32[4, 8]"),
+        (LINES["add"], 9, ": f32[s77=4, 8] | f32[4, 8] | …"),
+    ]
+    assert found[1].tooltip.splitlines() == [
+        f"{text} in Model.forward, H200 (simulated)" for text in ("f32[s77=4, 8]", "f32[4, 8]", "f32[2, 8]")
+    ]
+
+
+async def test_hints_move_with_the_text_and_go_with_an_edited_line() -> None:
+    h = await checked(values=(value(LINES["relu"], "f32[4, 8]", "y"), value(LINES["add"], "f32[4, 8]", "z")))
+    asked_again = h.editor.hint_refreshes
+    h.edit(MODEL.replace("z = y + 1", "z = y + 2").replace("import torch\n", "import torch\n    import math\n", 1))
+    await h.flushed()
+    found = inlay_hints.inlay_hints(h.session.snapshot(), PATH)
+    assert [(hint.line, hint.label) for hint in found] == [(LINES["relu"] + 1, ": f32[4, 8]")]
+    assert h.editor.hint_refreshes == asked_again + 1
+
+
+async def test_hints_can_be_turned_off() -> None:
+    h = await checked(values=(value(LINES["relu"], "f32[4, 8]", "y"),))
+    await h.configure(device="sim:H200", inlay_hints=InlayHints.OFF)
+    assert inlay_hints.inlay_hints(h.session.snapshot(), PATH) == ()

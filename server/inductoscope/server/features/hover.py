@@ -1,4 +1,4 @@
-"""What is known of a line: cards for the breaks, recompiles and kernels that it led to.
+"""What is known of a line: what it makes, and cards for the breaks, recompiles and kernels that it led to.
 
 Says nothing when there is nothing.  Text is built from blocks, which a client gets as Markdown or as plain text.
 """
@@ -19,9 +19,10 @@ from inductoscope.protocol.report import (
     Phase,
     Recompile,
     TargetReport,
+    ValueFact,
 )
 from inductoscope.server import words
-from inductoscope.server.features import apart, kernels
+from inductoscope.server.features import apart, kernels, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
@@ -67,6 +68,7 @@ def hover(snapshot: Snapshot, path: str, line: int) -> Hover | None:
 
 
 def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
+    yield from _value_card(values.on_line(report, path, line))
     for item in report.breaks:
         if (item.file, item.line) == (path, line):
             yield from _break_card(item)
@@ -77,6 +79,21 @@ def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
     yield from _kernel_cards(kernels.on_line(report, path, line), report, path, line)
+
+
+def _value_card(facts: list[ValueFact]) -> Iterator[Block]:
+    """What the line makes, in each version that was compiled."""
+    if facts:
+        listed = list(dict.fromkeys(map(_value_words, facts)))
+        more = [f"and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+        yield Heading("This line makes")
+        yield Points((*listed[:LISTED], *more))
+
+
+def _value_words(fact: ValueFact) -> str:
+    name = f"{fact.name}: " if fact.name else ""
+    strides = f", strides [{', '.join(fact.stride)}]" if fact.stride is not None else ""
+    return f"{name}{fact.text}{strides} on {fact.device}{f' ({fact.op})' if fact.op else ''}"
 
 
 def _break_card(item: GraphBreak) -> Iterator[Block]:
