@@ -33,6 +33,10 @@ BREAK = GraphBreak("/p/model.py", 5, 5, 0, 1, "GB0059", "a print", "", (), None,
 CALLED = (InputSet("get_inputs", ("f32[2]",)),)
 
 
+def is_user(file: str) -> bool:
+    return file.startswith("/p/")
+
+
 def found(code: str = "compile-error", line: int = 5, message: str = "fails") -> Finding:
     return Finding(code, Severity.ERROR, "/p/model.py", line, 0, line, 1, message, Rung.CAPTURE)
 
@@ -61,14 +65,14 @@ def found(code: str = "compile-error", line: int = 5, message: str = "fails") ->
     ],
 )
 def test_the_status_follows_from_the_facts(facts: Facts, status: Status, words: str | None) -> None:
-    report = merge.report(TARGET, "cpu", Rung.LOWER, facts)
+    report = merge.report(TARGET, "cpu", Rung.LOWER, facts, is_user)
     assert report.status is status
     assert words in report.message if words else report.message is None
 
 
 def test_what_could_not_be_read_is_a_note_and_no_failure_of_the_program() -> None:
     facts = Facts(CaptureFacts(graphs=(GRAPH,)), LowerFacts(problems=("cannot read graph 0/0",)), CALLED)
-    report = merge.report(TARGET, "cpu", Rung.LOWER, facts)
+    report = merge.report(TARGET, "cpu", Rung.LOWER, facts, is_user)
     assert (report.status, report.notes) == (Status.COMPILED, ("cannot read graph 0/0",))
 
 
@@ -124,3 +128,13 @@ def test_low_occupancy_is_told_of_long_kernels_without_matrix_tiles() -> None:
     assert _codes(replace(few, predicted=Predicted(5.0, "floor", "model"))) == []
     assert _codes(replace(few, source="tl.dot(a, b)")) == []
     assert _codes(replace(few, lines=())) == []
+
+
+def test_what_has_only_a_line_of_a_library_is_told_at_the_target() -> None:
+    mine, theirs = found(line=5), replace(found("library-kernel"), file="/lib/layers.py", line=70)
+    report = merge.report(TARGET, "cpu", Rung.LOWER, Facts(lower=LowerFacts(findings=(mine, theirs))), is_user)
+    assert [(one.code, one.file, one.line) for one in report.findings] == [
+        ("library-kernel", "/p/model.py", 3),
+        ("compile-error", "/p/model.py", 5),
+    ]
+    assert [(one.file, one.line) for one in report.findings[0].related] == [("/lib/layers.py", 70)]

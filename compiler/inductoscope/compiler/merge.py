@@ -6,9 +6,11 @@ Knows the report's rules (what makes a target compiled, partial, eager or failed
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inductoscope.compiler.capture import CaptureFacts
+from inductoscope.compiler.capture.spans import line_span
+from inductoscope.compiler.failures import IsUser
 from inductoscope.compiler.lower import LowerFacts
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import (
@@ -16,6 +18,7 @@ from inductoscope.protocol.report import (
     Finding,
     InputSet,
     PhaseTime,
+    Related,
     Rung,
     Severity,
     Status,
@@ -39,9 +42,10 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetReport:
+def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUser) -> TargetReport:
     """The report of `target` on `device` after `rung`."""
-    findings = distinct((*facts.capture.findings, *facts.lower.findings, *facts.device_findings))
+    found = (*facts.capture.findings, *facts.lower.findings, *facts.device_findings)
+    findings = distinct(one if is_user(one.file) else _at_target(one, target) for one in found)
     status, message = _status(facts, findings)
     return TargetReport(
         file=target.file,
@@ -58,8 +62,6 @@ def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetRepor
         recompile_limit=facts.capture.recompile_limit,
         specializations=facts.capture.specializations,
         values=facts.capture.values,
-        guards=facts.capture.guards,
-        dimensions=facts.capture.dimensions,
         skipped=facts.capture.skipped,
         syncs=facts.syncs,
         fusion_groups=facts.lower.fusion_groups,
@@ -71,6 +73,20 @@ def report(target: Target, device: str, rung: Rung, facts: Facts) -> TargetRepor
         phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
         findings=findings,
         notes=(*facts.notes, *facts.lower.problems),
+    )
+
+
+def _at_target(finding: Finding, target: Target) -> Finding:
+    """What no line of the user's stands behind, on the target: nobody looks into the library that it is about."""
+    span = line_span(target.file, target.line)
+    return replace(
+        finding,
+        file=span.file,
+        line=span.line,
+        column=span.column,
+        end_line=span.end_line,
+        end_column=span.end_column,
+        related=(*finding.related, Related(finding.file, finding.line, "in this line of a library")),
     )
 
 

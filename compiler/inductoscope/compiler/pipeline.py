@@ -108,7 +108,7 @@ class _Climb:
                 notes=() if prepared.placed.note is None else (prepared.placed.note,),
             )
             reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
-            self.known = merge.report(target, request.device, reached, _with_device(facts, where))
+            self.known = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
         return self.known
 
 
