@@ -23,6 +23,9 @@ class MetaDevice:
     def move(self, obj: Any) -> Any:
         return obj.to("meta")
 
+    def bring_back(self, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(tensor.shape)
+
     def syncs(self) -> tuple[()]:
         return ()
 

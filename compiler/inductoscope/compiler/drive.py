@@ -51,7 +51,7 @@ def drive(placed: Placed, callable_: Any, log: CallLog, target: Target, is_user:
         log.note(args, kwargs)
         return args, kwargs
 
-    watched = compiled.observed(callable_, before)
+    watched = compiled.observed(callable_, before, placed.on_return)
     try:
         _make_calls(placed.source, watched)
     except BaseException as error:

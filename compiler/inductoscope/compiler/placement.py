@@ -6,7 +6,6 @@ Knows how things get there; not which things there are.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import inspect
 import types
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from inductoscope.compiler.compat.compiled import Arguments
 from inductoscope.compiler.conventions import Conventions
 from inductoscope.compiler.failures import IsUser, RunFailedError, failed
 from inductoscope.compiler.inputs import CallInputs, GivenCalls, Source
+from inductoscope.compiler.moving import Gradients, Traveller
 from inductoscope.compiler.resolve import Program
 from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, UnknownDeviceError, parse
 from inductoscope.protocol.messages import FailureKind, Target
@@ -59,6 +59,9 @@ class Simulation(Protocol):
     def taking_large_tensors(self) -> contextlib.AbstractContextManager[Taken]:
         """For a block, large tensors of the CPU are made on the device."""
 
+    def bring_back(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """A tensor of the device on the CPU, if its values can be told."""
+
     def syncs(self) -> tuple[DeviceSync, ...]:
         """Where the host looked at device values."""
 
@@ -87,6 +90,10 @@ class Placement:
         """A tensor or a module on the device; a module moves in place."""
         return leaf.to("cuda") if self.simulation is None else self.simulation.move(leaf)
 
+    def bring_back(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """A tensor of the device on the CPU; None where a simulated device cannot tell its values."""
+        return tensor.to("cpu") if self.simulation is None else self.simulation.bring_back(tensor)
+
     def made(self, make: Callable[[], _T], conventions: Conventions) -> _T:
         """What `make` makes for the device, without the memory for large tensors where the device is simulated.
 
@@ -108,14 +115,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class Placed:
-    """A program and its calls on the device; `on_call` brings arguments there that the program makes itself.
+    """A program and its calls on the device.
 
+    `on_call` brings arguments there that the program makes itself, `on_return` brings back what it gets for them.
     `note` says what of the program is not on the device after all.
     """
 
     program: Program
     source: Source
     on_call: Callable[[tuple[Any, ...], dict[str, Any]], Arguments]
+    on_return: Callable[[Any], Any]
     note: str | None = None
 
 
@@ -123,73 +132,30 @@ def place(program: Program, source: Source, conventions: Conventions, placement:
     """Put a program and its inputs on the device.
 
     A program that is made for a GPU puts the tensors that it makes itself where it wants them.  Of any other program
-    `exercise(fn)` knows the CPU only: its arguments are moved at each call, unless the function works on modules of the
-    file, which `exercise` may use too; then everything stays on the CPU.
+    `exercise(fn)` knows the CPU only: its arguments are moved at each call and come back with the results, unless the
+    function works on modules of the file, which `exercise` may use too; then everything stays on the CPU.
     """
     if placement.is_cpu:
-        return Placed(program, source, _as_they_are)
+        return Placed(program, source, _as_they_are, _as_it_is)
     modules = _modules_of(program)
-    to_device = _Mover(placement, conventions.keep_on_cpu)
     if isinstance(source, GivenCalls):
-        calls = tuple(CallInputs(*to_device(call.args, call.kwargs)) for call in source.calls)
-        return Placed(_moved(program, modules, placement), replace(source, calls=calls), _as_they_are)
+        one_way = Traveller(placement, conventions.keep_on_cpu, Gradients.THERE)
+        calls = tuple(CallInputs(*one_way.there(call.args, call.kwargs)) for call in source.calls)
+        return Placed(_moved(program, modules, placement), replace(source, calls=calls), _as_they_are, _as_it_is)
     if conventions.requires == "cuda":
-        return Placed(_moved(program, modules, placement), source, _as_they_are)
+        return Placed(_moved(program, modules, placement), source, _as_they_are, _as_it_is)
     if modules and not isinstance(program.obj, torch.nn.Module):
-        return Placed(program, source, _as_they_are, _STAYS_ON_CPU)
-    return Placed(_moved(program, modules, placement), source, to_device)
-
-
-class _Mover:
-    """Moves arguments, inside lists, tuples, dictionaries and dataclasses too; a module or dataclass moves in place.
-
-    What is one tensor stays one tensor, in a call and from call to call, as long as its values stay what they are.
-    """
-
-    def __init__(self, placement: Placement, keep_on_cpu: frozenset[int]) -> None:
-        self._placement = placement
-        self._keep_on_cpu = keep_on_cpu
-        # By id: the tensor itself, so that the id stays its own, its version when it was moved, and what it became.
-        self._moved: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
-
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        """The arguments on the device, except for those of the indices to keep."""
-        values = [
-            value if index in self._keep_on_cpu else self._move(value)
-            for index, value in enumerate((*args, *kwargs.values()))
-        ]
-        return tuple(values[: len(args)]), dict(zip(kwargs, values[len(args) :], strict=True))
-
-    def _move(self, obj: Any) -> Any:
-        if isinstance(obj, torch.Tensor):
-            return self._move_tensor(obj)
-        if isinstance(obj, torch.nn.Module):
-            return self._placement.move(obj)
-        if type(obj) is dict:
-            return {key: self._move(value) for key, value in obj.items()}
-        if isinstance(obj, tuple) and hasattr(obj, "_fields"):
-            return type(obj)(*map(self._move, obj))
-        if type(obj) in (list, tuple):
-            return type(obj)(map(self._move, obj))
-        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-            for name in (field.name for field in dataclasses.fields(obj) if hasattr(obj, field.name)):
-                object.__setattr__(obj, name, self._move(getattr(obj, name)))  # frozen ones too
-        return obj
-
-    def _move_tensor(self, tensor: torch.Tensor) -> torch.Tensor:
-        version = 0 if tensor.is_inference() else tensor._version
-        known = self._moved.get(id(tensor))
-        if known is not None and known[1] == version:
-            return known[2]
-        moved = self._placement.move(tensor)
-        if moved is not tensor:
-            vars(moved).update(vars(tensor))  # marks such as those of mark_dynamic stand there
-        self._moved[id(tensor)] = (tensor, version, moved)
-        return moved
+        return Placed(program, source, _as_they_are, _as_it_is, _STAYS_ON_CPU)
+    traveller = Traveller(placement, conventions.keep_on_cpu, Gradients.HERE)
+    return Placed(_moved(program, modules, placement), source, traveller.there, traveller.back)
 
 
 def _as_they_are(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     return args, kwargs
+
+
+def _as_it_is(result: Any) -> Any:
+    return result
 
 
 def _moved(program: Program, modules: Sequence[torch.nn.Module], placement: Placement) -> Program:

@@ -21,6 +21,7 @@ from torch._dynamo.eval_frame import OptimizedModule
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Before = Callable[[tuple[Any, ...], dict[str, Any]], Arguments]
+After = Callable[[Any], Any]
 
 
 def is_compiled(obj: object) -> bool:
@@ -75,29 +76,30 @@ def compiled_like(obj: Any, twin: Any) -> Any:
     return twin
 
 
-def observed(obj: Any, before: Before) -> Any:
-    """`obj`, or what to call in its place, so that each call's arguments go through `before` first.
+def observed(obj: Any, before: Before, after: After) -> Any:
+    """`obj`, or what to call in its place: each call's arguments go through `before` first, its result through `after`.
 
     The watching stands outside of what is compiled, and modules stay the same object, since programs do more with a
     module than call it.
     """
     if isinstance(obj, OptimizedModule):
-        obj.forward = _watched(obj.forward, before)
+        obj.forward = _watched(obj.forward, before, after)
         return obj
     if isinstance(obj, torch.nn.Module):
         if obj._compiled_call_impl is not None:
-            obj._compiled_call_impl = _watched(obj._compiled_call_impl, before)
+            obj._compiled_call_impl = _watched(obj._compiled_call_impl, before, after)
         else:
             obj.register_forward_pre_hook(lambda _module, args, kwargs: before(args, kwargs), with_kwargs=True)
+            obj.register_forward_hook(lambda _module, _args, result: after(result))
         return obj
-    return _watched(obj, before)
+    return _watched(obj, before, after)
 
 
-def _watched(function: Callable[..., Any], before: Before) -> Callable[..., Any]:
+def _watched(function: Callable[..., Any], before: Before, after: After) -> Callable[..., Any]:
     @functools.wraps(function)
     def watched(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = before(args, kwargs)
-        return function(*args, **kwargs)
+        return after(function(*args, **kwargs))
 
     return watched
 

@@ -46,6 +46,14 @@ class Looks:
         finally:
             self._nobodys = before
 
+    def can_tell(self, tensor: FakeTensor) -> bool:
+        """Whether the values of a device tensor can be computed; they are, if so."""
+        try:
+            self._tape.value(tensor)
+        except (UnknownValueError, NotImplementedError):  # the latter for layouts that are not simulated
+            return False
+        return True
+
     def look(self, tensor: FakeTensor, what: str, read: Callable[[torch.Tensor], Any], guess: Callable[[], Any]) -> Any:
         """`read(value of tensor)`, or `guess()` where the value cannot be told; both are written in the journal."""
         try:

@@ -58,6 +58,13 @@ class SimulatedDeviceMode(TorchDispatchMode):
         self._looks = Looks(tape, journal, self.fake)
         self._large: LargeTensors | None = None
 
+    def bring_back(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """A device tensor on the CPU, connected to it, untold; None where its values are not known."""
+        if self.owns(tensor) and not self._looks.can_tell(tensor):
+            return None
+        with self._looks.of_nobody():
+            return tensor.cpu()
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """Dynamo would otherwise skip every frame."""

@@ -87,6 +87,13 @@ class Simulation:
             return leaf.detach().cuda().requires_grad_(leaf.requires_grad) if leaf.is_leaf else leaf.cuda()
         return leaf
 
+    def bring_back(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """A device tensor on the CPU, connected to it; None where its values cannot be told.
+
+        No look of the program: for callers that keep its results on the CPU.
+        """
+        return self._mode.bring_back(tensor)
+
     def syncs(self) -> tuple[DeviceSync, ...]:
         """Every place where the program looked at a device value."""
         return self._journal.syncs
