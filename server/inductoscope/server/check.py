@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,7 @@ class Runs:
         self._at_once = at_once
         self._slots = asyncio.Semaphore(at_once)
         self._memory = machine.share_of_memory(MEMORY_SHARE / at_once)
+        self._waiting: Counter[WorkerPool] = Counter()
 
     async def one(self, job: Job) -> RunOutcome:
         """Run a job; one without inputs is told instead.  Raises `CheckError` when its interpreter is not there."""
@@ -75,7 +77,9 @@ class Runs:
         if job.scanned.inputs is None:
             return RunOutcome(_without_inputs(job, request), None, None)
         pool = self._pool(job)
+        self._waiting[pool] += 1
         async with self._slots:
+            self._waiting[pool] -= 1
             return await pool.run(request, lambda message: self._watcher.on_event(job.target, message))
 
     async def close(self) -> None:
@@ -103,10 +107,18 @@ class Runs:
         except interpreter.InterpreterError as error:
             raise CheckError(str(error)) from None
         if chosen.path not in self._pools:
-            self._pools[chosen.path] = WorkerPool(
-                chosen.path, max_running=self._at_once, spare=Spare.NONE, command=self._command
-            )
+            self._pools[chosen.path] = self._new_pool(chosen.path)
         return self._pools[chosen.path]
+
+    def _new_pool(self, path: str) -> WorkerPool:
+        """A pool that starts the next run's worker ahead, unless that would disturb a measurement."""
+        measures = self._options.rung is Rung.MEASURE
+
+        def more() -> bool:
+            return self._waiting[pool] > 0 and not measures
+
+        pool = WorkerPool(path, max_running=self._at_once, spare=Spare.NONE, command=self._command, more=more)
+        return pool
 
 
 def at_once(options: Options, jobs: int) -> int:

@@ -306,3 +306,30 @@ async def test_a_worker_is_ended_at_once_when_there_is_no_time_for_it(
         await ending
     assert await gone(worker.pid)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_worker_of_a_run_that_follows_starts_while_the_one_before_is_at_work(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "inductoscope.pool")
+    pool = WorkerPool(
+        "python", spare=Spare.NONE, command=Script().hello().take_run().hang().command(), more=lambda: True
+    )
+    first = asyncio.create_task(pool.run(request(), [].append))
+    while caplog.text.count("worker started") < 2:
+        assert not first.done()
+        await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await pool.close()
+
+
+async def test_no_worker_is_started_for_runs_that_do_not_come(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "inductoscope.pool")
+    follows = [True, False]
+    command = Script().hello().take_run().done().command()
+    pool = WorkerPool("python", spare=Spare.NONE, command=command, more=lambda: follows.pop(0))
+    outcomes = [await pool.run(request(), [].append) for _ in range(2)]
+    await pool.close()
+    assert [outcome.failure for outcome in outcomes] == [None, None]
+    assert caplog.text.count("worker started") == 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,8 @@ class _Started:
 class WorkerPool:
     """Runs requests in fresh workers of one interpreter, at most `max_running` at a time.
 
-    `env` is the environment of the workers, by default the server's own; `command` replaces the command line.
+    `env` is the environment of the workers, by default the server's own; `command` replaces the command line.  `more`
+    says whether another run is about to follow: its worker then starts while the one before is still at work.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class WorkerPool:
         spare: Spare = Spare.KEEP,
         env: Mapping[str, str] | None = None,
         command: WorkerCommand | None = None,
+        more: Callable[[], bool] = lambda: False,
     ) -> None:
         self.interpreter = interpreter
         self._command = command or bootstrap_command(interpreter)
         self._env = env
         self._policy = spare
+        self._more = more
         self._slots = asyncio.Semaphore(max_running)
         self._spare: _Started | None = None
         self._spare_lock = asyncio.Lock()
@@ -78,6 +81,8 @@ class WorkerPool:
                 hello = await started.hello
                 if isinstance(hello, Failure):
                     return unfinished(request, hello)
+                if self._more():
+                    self._go(self._renew(request.cwd))
                 return await converse(started.worker, hello, request, on_event)
             finally:
                 await self._end(started)
