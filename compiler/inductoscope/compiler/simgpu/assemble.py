@@ -67,7 +67,7 @@ def assemble(source: str, device: Device) -> list[Assembled]:
     simulation = simulate(device)
     with simulation.off():
         tuner = _tuner(source)
-        found = [_assembled(result, device) for result in _results(tuner)]
+        found = [_assembled(result, resources, device) for result, resources in _results(tuner)]
     if not found:
         raise AssembleError("None of the kernel's configurations could be compiled for this device.")
     return found
@@ -92,8 +92,8 @@ def _tuner(source: str) -> Any:
     return tuner
 
 
-def _results(tuner: Any) -> Iterator[Any]:
-    """Triton's results, those of smaller blocks included that Inductor adds once it knows the registers."""
+def _results(tuner: Any) -> Iterator[tuple[Any, dict[str, int]]]:
+    """Triton's results with what each needs, those of smaller blocks that Inductor adds once it knows the registers."""
     from torch._inductor.runtime.triton_heuristics import OutOfResources, PTXASError
 
     last: Exception | None = None
@@ -108,16 +108,17 @@ def _results(tuner: Any) -> Iterator[Any]:
                 raise AssembleError(f"Triton cannot compile this kernel: {type(error).__name__}: {error}.") from error
         if not tuner.compile_results and last is not None:
             raise AssembleError(f"No configuration of this kernel fits the device: {last}.") from last
-        for result in tuner.compile_results:
-            result.kernel.n_regs = _resources(result.kernel.asm).get("registers")
+        needs = [_resources(result.kernel.asm) for result in tuner.compile_results]
+        for result, resources in zip(tuner.compile_results, needs, strict=True):
+            result.kernel.n_regs = resources.get("registers")
         tuner._make_launchers = lambda: None  # would load the code onto a card
         tuner._dynamic_scale_rblock()
-    yield from tuner.compile_results
+    needs += [_resources(result.kernel.asm) for result in tuner.compile_results[len(needs) :]]
+    yield from zip(tuner.compile_results, needs, strict=True)
 
 
-def _assembled(result: Any, device: Device) -> Assembled:
+def _assembled(result: Any, resources: Mapping[str, int], device: Device) -> Assembled:
     kernel, config = result.kernel, result.config
-    resources = _resources(kernel.asm)
     registers, spills, shared = resources.get("registers"), resources.get("spills"), int(kernel.metadata.shared)
     fits = occupancy(device.limits, int(kernel.metadata.num_warps), registers, shared) if registers else None
     return Assembled(
