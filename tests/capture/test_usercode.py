@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inductoscope.compiler import usercode
+from inductoscope.compiler import scratch, usercode
 from inductoscope.compiler.usercode import Frame, UserCode
 
 SITE = str(Path(sysconfig.get_path("purelib")) / "package" / "module.py")
@@ -30,6 +30,16 @@ SITE = str(Path(sysconfig.get_path("purelib")) / "package" / "module.py")
 )
 def test_whose_file_it_is(file: str, expected: bool) -> None:
     assert UserCode().is_user(file) is expected
+
+
+def test_modules_that_the_compiler_writes_are_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in scratch.CACHE_VARIABLES:
+        monkeypatch.setenv(variable, str(tmp_path / "worker" / variable))
+    usercode._library_folders.cache_clear()
+    generated = [str(tmp_path / "worker" / name / "ab" / "cab.py") for name in scratch.CACHE_VARIABLES]
+    assert not any(map(UserCode().is_user, generated))
+    assert UserCode().is_user(str(tmp_path / "model.py"))
+    usercode._library_folders.cache_clear()
 
 
 def test_an_installed_file_that_is_edited_is_the_users() -> None:

@@ -212,8 +212,8 @@ def test_what_a_run_imported_counts_like_what_was_read(tmp_path: Path) -> None:
     w.reached()
     w.graph.learn(model, [model, w.path("plugin.py")])
     assert w.reached() == {"model.py", "plugin.py", "deep.py"}
-    w.graph.learn(model, [w.path("next.py")])
-    assert w.reached() == {"model.py", "next.py"}
+    w.graph.learn(model, [w.path("next.py"), w.path("made_by_the_run.py")])
+    assert w.reached() == {"model.py", "next.py"} and w.path("made_by_the_run.py") not in w.graph.files
 
 
 def test_the_closure_of_a_run_is_what_was_known_when_it_began() -> None:
@@ -238,9 +238,9 @@ def test_the_same_import_with_other_roots(tmp_path: Path) -> None:
 
 def test_a_closure_has_an_end() -> None:
     texts = {"/m.py": ""}
-    graph = Dependencies(texts.get)
-    graph.learn("/m.py", [f"/{number}.py" for number in range(2 * FILE_LIMIT)])
     texts.update({f"/{number}.py": "" for number in range(2 * FILE_LIMIT)})
+    graph = Dependencies(texts.get)
+    graph.learn("/m.py", texts)
     assert len(graph.closure("/m.py", ())) == FILE_LIMIT
 
 

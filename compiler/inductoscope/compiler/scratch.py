@@ -10,7 +10,8 @@ from pathlib import Path
 
 from inductoscope.protocol import scratch
 
-_CACHE_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+CACHE_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+"""Environment variables that name the folders of these caches."""
 
 
 def make() -> Path:
@@ -21,5 +22,5 @@ def make() -> Path:
 
 def keep_caches_in(folder: Path) -> None:
     """Let torch's and Triton's caches live in `folder`.  To be called before they are imported."""
-    for variable in _CACHE_VARIABLES:
+    for variable in CACHE_VARIABLES:
         os.environ[variable] = str(folder / variable.lower())

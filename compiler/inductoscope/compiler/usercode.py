@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from inductoscope import protocol
+from inductoscope.compiler import scratch
 from inductoscope.protocol.report import Place
 
 _INSTALLED = ("site-packages", "dist-packages")
@@ -90,13 +91,18 @@ class UserCode:
 
 @cache
 def _library_folders() -> tuple[str, ...]:
-    """The standard library's folders, and torch's, which is not in site-packages when built in place."""
+    """Folders of the standard library, of generated code, and of torch, which may be built in place."""
     names = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")} | {
         os.__file__ and str(Path(os.__file__).parent)
     }
     folders = {_normal(name) for name in names if name}
     torch = _package_folder("torch")
-    return tuple(folders | ({torch} if torch else set()))
+    return tuple(folders | _generated_folders() | ({torch} if torch else set()))
+
+
+def _generated_folders() -> set[str]:
+    """Where the modules lie that Inductor and Triton write and import."""
+    return {_normal(os.environ[name]) for name in scratch.CACHE_VARIABLES if os.environ.get(name)}
 
 
 def _package_folder(name: str) -> str | None:

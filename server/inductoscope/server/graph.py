@@ -47,8 +47,11 @@ class Dependencies:
         return {path: known.meaning for path, known in contents if known is not None}
 
     def learn(self, file: str, files: Iterable[str]) -> None:
-        """A run of a target in `file` imported these files, whatever can be read of it."""
-        self._ran[file] = tuple(dict.fromkeys(path for path in files if path != file))
+        """A run of a target in `file` imported these files, whatever can be read of it; those that are gone by now
+        were made by the run itself."""
+        self._ran[file] = tuple(
+            dict.fromkeys(path for path in files if path != file and self._contents_of(path) is not None)
+        )
         self._connect(file)
 
     def changed(self, paths: Iterable[str]) -> None:
