@@ -29,6 +29,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> torch.library.Librar
     _modes_that_stay_on(mode, patches)
     _backward_in_this_thread(patches)
     _recurrent_layers(mode, patches)
+    _parameters(mode, patches)
     _host_memory(patches)
     torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda"): made on the CPU, then moved
     library = torch.library.Library("aten", "IMPL")
@@ -134,6 +135,22 @@ def _recurrent_layers(mode: SimulatedDeviceMode, patches: Patches) -> None:
 
     why = "packs the weights for cuDNN, by address"
     patches.wrap(torch.nn.RNNBase, "flatten_parameters", make_flatten, why=why, checked=ONE_VERSION)
+
+
+def _parameters(mode: SimulatedDeviceMode, patches: Patches) -> None:
+    from torch._dynamo.variables import builder
+
+    a_parameter = torch.nn.Parameter(torch.empty(0), requires_grad=False)
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def has_static_shape(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            is_ours = mode.owns(tensor) and isinstance(tensor, torch.nn.Parameter)
+            return original(a_parameter if is_ours else tensor, *args, **kwargs)
+
+        return has_static_shape
+
+    why = "sizes of parameters stay static; Dynamo knows one by its class, which a device parameter does not have"
+    patches.wrap(builder, "tensor_always_has_static_shape", make, why=why, checked=ONE_VERSION)
 
 
 def _host_memory(patches: Patches) -> None:
