@@ -15,7 +15,7 @@ from inductoscope.protocol.report import Finding, Rung, Severity
 from support import fake_interpreter
 from support.fake_worker import Script
 from support.fixture import parse
-from support.lsp import Profile, editor
+from support.lsp import TIMEOUT_S, Profile, editor
 from support.raw_client import raw_server
 
 MODEL = parse("""
@@ -329,3 +329,28 @@ async def test_starting_imports_no_torch(tmp_path: Path) -> None:
         assert server is not None and sys.platform == "linux"
         maps = Path(f"/proc/{server.pid}/maps").read_text()
         assert "libtorch" not in maps
+
+
+@EVERY_EDITOR
+async def test_a_dependency_that_changes_outside_is_checked_again(tmp_path: Path, profile: Profile) -> None:
+    """By the client's watchers where it has them, by the server's own elsewhere."""
+    (tmp_path / "lib.py").write_text("x = 1\n")
+    script = Script().hello().take_run().report_environment()
+    async with editor(tmp_path, profile, settings(script, tmp_path)) as e:
+        e.open("model.py", "import lib\n" + MODEL.source)
+        await e.sync("model.py")
+
+        async def who_checked() -> str:
+            explored = await e.request("inductoscope/explore", {"uri": e.uri("model.py")})
+            return str(explored.targets[0].report.message)
+
+        async def another_did(first: str) -> None:
+            while await who_checked() == first:
+                pass
+
+        first = await who_checked()
+        (tmp_path / "lib.py").write_text("x = 2\n")
+        if types.WORKSPACE_DID_CHANGE_WATCHED_FILES in e.registered:
+            change = types.FileEvent(e.uri("lib.py"), types.FileChangeType.Changed)
+            e.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
+        await asyncio.wait_for(another_did(first), TIMEOUT_S)
