@@ -62,6 +62,8 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         recompile_limit=facts.capture.recompile_limit,
         specializations=facts.capture.specializations,
         values=facts.capture.values,
+        guards=facts.capture.guards,
+        dimensions=facts.capture.dimensions,
         skipped=facts.capture.skipped,
         syncs=facts.syncs,
         fusion_groups=facts.lower.fusion_groups,
