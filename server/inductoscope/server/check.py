@@ -59,14 +59,22 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
 
 
 class Runs:
-    """Runs jobs in one pool for each interpreter."""
+    """Runs jobs in one pool for each interpreter, which keeps a worker ready for the next run if `spare` says so."""
 
-    def __init__(self, options: Options, watcher: Watcher, command: WorkerCommand | None, at_once: int) -> None:
+    def __init__(
+        self,
+        options: Options,
+        watcher: Watcher,
+        command: WorkerCommand | None,
+        at_once: int,
+        spare: Spare = Spare.NONE,
+    ) -> None:
         self._options = options
         self._watcher = watcher
         self._command = command
         self._pools: dict[str, WorkerPool] = {}
         self._at_once = at_once
+        self._spare = spare
         self._slots = asyncio.Semaphore(at_once)
         self._memory = machine.share_of_memory(MEMORY_SHARE / at_once)
         self._waiting: Counter[WorkerPool] = Counter()
@@ -117,7 +125,7 @@ class Runs:
         def more() -> bool:
             return self._waiting[pool] > 0 and not measures
 
-        pool = WorkerPool(path, max_running=self._at_once, spare=Spare.NONE, command=self._command, more=more)
+        pool = WorkerPool(path, max_running=self._at_once, spare=self._spare, command=self._command, more=more)
         return pool
 
 

@@ -152,12 +152,13 @@ def _watch(arguments: argparse.Namespace) -> int:
     from inductoscope.server.planning import CheckError
     from inductoscope.server.text.view import PartError
     from inductoscope.server.watching import Following
+    from inductoscope.server.workers import Spare
 
     _set_up_log(arguments)
 
     def make() -> watch.Watch:
         slots = at_once(options, MOST_AT_ONCE)
-        runs = Runs(options, terminal.watcher, None, slots)
+        runs = Runs(options, terminal.watcher, None, slots, Spare.KEEP)
         following = Following(LoopClock(), lambda path: False, _complain)
         watched = watch.Watch(options, runs, terminal, following, slots)
         following.tells(watched.changed)
