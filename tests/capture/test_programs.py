@@ -91,6 +91,12 @@ def test_guards_tell_what_they_expected_and_met(results: Path) -> None:
     ]
 
 
+def test_a_recompilation_of_a_librarys_function_names_it(results: Path) -> None:
+    findings = read(results, "library_recompiles")["facts"]["findings"]
+    messages = [one["message"] for one in findings if one["code"] == "recompile"]
+    assert messages == ["Recompiled `scaled`: the guard `by == 2.0` failed (now 3)."]
+
+
 def read(folder: Path, stem: str) -> Any:
     return json.loads((folder / f"{stem}.json").read_text())
 

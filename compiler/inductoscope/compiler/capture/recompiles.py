@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.capture.guards import guard_failure, read_reasons
@@ -32,6 +32,8 @@ class RecompileLog:
         self._recompiles: list[Recompile] = []
         self._limits: list[tuple[str, RecompileLimit]] = []
         self._failed: dynamo.FailedFrame | None = None
+        self._called_from: dict[CodePlace, Place] = {}
+        self._library: set[str] = set()  # ids of compilations of functions that are not the user's
 
     def compiles(self, compile_id: str, function: CodePlace | None) -> None:
         """Remember which function torch's frame number (`0` in `0/1`) stands for."""
@@ -44,8 +46,11 @@ class RecompileLog:
         return self._compiling
 
     def fails(self, frame: dynamo.FailedFrame) -> None:
-        """Remember the variables that the guards of the coming reasons were checked against."""
+        """Remember the variables that the guards of the coming reasons were checked against, and who calls."""
         self._failed = frame
+        caller = self._user_code.innermost_user(frame.callers)
+        if caller is not None:
+            self._called_from[dynamo_stacks.code_place(frame.code)] = caller
 
     def meet(self, compile_id: str, payload: str, input_set: int | None) -> Key | None:
         """Take in the reasons for one recompilation."""
@@ -59,6 +64,8 @@ class RecompileLog:
             guard_failure(reason, self._user_code, variables if at == 0 else None) for at, reason in enumerate(reasons)
         )
         place = self._place(function)
+        if not self._user_code.is_user(function.file):
+            self._library.add(compile_id)
         recompile = Recompile(place.file, place.line, function.function, compile_id, input_set, guards)
         self._recompiles.append(recompile)
         return self._key(recompile)
@@ -84,22 +91,28 @@ class RecompileLog:
         for recompile in self._recompiles:
             by_key.setdefault(self._key(recompile), []).append(recompile)
         return (
-            *(_finding(key, recompiles) for key, recompiles in by_key.items()),
+            *(self._told(key, recompiles) for key, recompiles in by_key.items()),
             *(_limit_finding(name, limit) for name, limit in dict.fromkeys(self._limits)),
         )
 
     def finding(self, key: Key) -> Finding:
         """What is known by now under `key`."""
-        return _finding(key, [recompile for recompile in self._recompiles if self._key(recompile) == key])
+        return self._told(key, [recompile for recompile in self._recompiles if self._key(recompile) == key])
 
     def limit_finding(self) -> Finding:
         """The limit that was hit last."""
         return _limit_finding(*self._limits[-1])
 
+    def _told(self, key: Key, recompiles: list[Recompile]) -> Finding:
+        library = recompiles[0].compile_id in self._library
+        return _finding(key, recompiles, f" `{key.place.function}`" if library else "")
+
     def _place(self, function: CodePlace) -> Place:
+        """Where a function is told: a library's on the user's line that called it, else on the target."""
         if self._user_code.is_user(function.file):
             return Place(function.file, function.line, function.function)
-        return Place(self._target.file, self._target.line, function.function)
+        caller = self._called_from.get(function, Place(self._target.file, self._target.line))
+        return replace(caller, function=function.function)
 
     def _key(self, recompile: Recompile) -> Key:
         guard = recompile.guards[0]
@@ -112,13 +125,13 @@ def _frame_number(compile_id: str) -> str:
     return compile_id.partition("/")[0]
 
 
-def _finding(key: Key, recompiles: list[Recompile]) -> Finding:
+def _finding(key: Key, recompiles: list[Recompile], what: str) -> Finding:
     guard, place = recompiles[0].guards[0], key.place
     return at_line(
         "recompile",
         place.file,
         place.line,
-        _message(guard, recompiles),
+        _message(guard, recompiles, what),
         count=len(recompiles),
         guard_family=key.family,
         function=place.function,
@@ -134,9 +147,9 @@ def _origin(recompile: Recompile) -> tuple[Related, ...]:
     return (Related(recompile.file, recompile.line, "the guarded value comes from the graph break on this line"),)
 
 
-def _message(guard: GuardFailure, recompiles: list[Recompile]) -> str:
-    times = "Recompiled" if len(recompiles) == 1 else f"Recompiled {len(recompiles)} times"
-    return f"{times}{_calls(recompiles)}: {_failed(guard)}."
+def _message(guard: GuardFailure, recompiles: list[Recompile], what: str) -> str:
+    times = "" if len(recompiles) == 1 else f" {len(recompiles)} times"
+    return f"Recompiled{what}{times}{_calls(recompiles)}: {_failed(guard)}."
 
 
 def _failed(guard: GuardFailure) -> str:

@@ -95,9 +95,13 @@ class WarningEvent:
 
 @dataclass(frozen=True)
 class FailedFrame:
-    """The variables that guards were checked against when a compiled function could not be used again."""
+    """The variables that guards were checked against when a compiled function could not be used again.
+
+    `callers` are the calls between what the program compiles and this function, outermost first.
+    """
 
     code: CodeType
+    callers: tuple[Frame, ...]
     f_locals: Mapping[str, Any] = field(repr=False)
     f_globals: Mapping[str, Any] = field(repr=False)
 
@@ -176,7 +180,7 @@ def guard_failures(callback: Callable[[FailedFrame], None]) -> contextlib.Abstra
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def get_and_maybe_log_recompilation_reasons(entries: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
             with harmless("a failed guard"):
-                callback(FailedFrame(frame.f_code, frame.f_locals, frame.f_globals))
+                callback(FailedFrame(frame.f_code, stacks.frames_above(), frame.f_locals, frame.f_globals))
             return original(entries, frame, *args, **kwargs)
 
         return get_and_maybe_log_recompilation_reasons
