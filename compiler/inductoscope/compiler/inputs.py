@@ -148,7 +148,7 @@ def _from_comment(target: Target) -> GivenCalls:
         message = f"The inputs comment of {target.name} cannot be read: {error}. It says: {target.comment}"
         raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place)) from None
     try:
-        return GivenCalls("comment", place, tuple(map(_from_spec, sets)))
+        return GivenCalls("comment", place, tuple(map(from_spec, sets)))
     except (RuntimeError, MemoryError) as error:
         given = "; ".join(map(input_spec.render_call, sets))
         message = f"The inputs that the comment of {target.name} asks for ({given}) cannot be made: "
@@ -156,7 +156,8 @@ def _from_comment(target: Target) -> GivenCalls:
         raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place, error)) from error
 
 
-def _from_spec(spec: CallSpec) -> CallInputs:
+def from_spec(spec: CallSpec) -> CallInputs:
+    """The arguments that `spec` asks for, on the CPU; see `build`."""
     args = tuple(build(argument.value) for argument in spec.arguments if argument.name is None)
     kwargs = {argument.name: build(argument.value) for argument in spec.arguments if argument.name is not None}
     return CallInputs(args, kwargs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from inductoscope.compiler import assembling, device_findings, failures, loader, merge, placement, resolve
+from inductoscope.compiler import assembling, device_findings, failures, loader, merge, placement, resolve, what_if
 from inductoscope.compiler.capture import Capture, Program
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.settings import compiling_is_off
@@ -109,6 +109,9 @@ class _Climb:
             )
             reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
             self.known = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
+        if request.what_if:
+            asked = what_if.Asked(prepared, program, where, self.known)
+            self.known = replace(self.known, what_if=what_if.ask(request.what_if, asked, self._user_code))
         return self.known
 
 

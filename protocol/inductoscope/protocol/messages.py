@@ -72,7 +72,10 @@ class Hello:
 
 @dataclass(frozen=True)
 class Run:
-    """Do one target up to `rung` on `device`.  `overlays` maps absolute paths to unsaved text."""
+    """Do one target up to `rung` on `device`.  `overlays` maps absolute paths to unsaved text.
+
+    `what_if` are sets of inputs in the language of the inputs comment: after the run, would each be compiled again?
+    """
 
     run_id: int
     target: Target
@@ -81,6 +84,7 @@ class Run:
     overlays: dict[str, str] = field(default_factory=dict)
     search_paths: tuple[str, ...] = ()
     bench_seconds: float = 2.0
+    what_if: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,7 @@ class Runs:
             cwd=str(Path.cwd()),
             search_paths=settings.paths,
             bench_seconds=options.bench_seconds,
+            what_if=options.what_if,
         )
 
     def _pool(self, job: Job) -> WorkerPool:

@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands.add_parser("check", help="compile and report", epilog=_CHECK_HELP))
     _add_watch(commands.add_parser("watch", help="check, and again what changes; Ctrl-C ends", epilog=_WATCH_HELP))
     _add_bench(commands.add_parser("bench", help="measure compiled against eager", epilog=_CHECK_HELP))
+    _add_guards(commands.add_parser("guards", help="what compiled code is held to, and what would recompile"))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
     commands.add_parser("devices", help="list what can be compiled for").set_defaults(command=_devices)
     commands.add_parser("version", help="print the version").set_defaults(command=_version)
@@ -107,6 +108,19 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_check, rung="measure", show="")
 
 
+def _add_guards(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs=1, type=Path, metavar="FILE", help="a Python file")
+    parser.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
+    parser.add_argument("--line", type=int, metavar="N", help="only guards that this line made")
+    parser.add_argument("--argument", metavar="NAME", help="only guards on this argument or attribute")
+    inputs = "would a call with these recompile? such as x=f32[16, 128]; may be repeated"
+    parser.add_argument("--with", action="append", default=[], dest="what_if", metavar="INPUTS", help=inputs)
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    _add_common(parser)
+    parser.set_defaults(command=_guards, rung="capture")
+
+
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", metavar="PYTHON", help="the interpreter that has torch")
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds a run may take")
@@ -143,6 +157,35 @@ def _check(arguments: argparse.Namespace) -> int:
     if checked.problems:
         return UNCHECKED
     return FOUND if any(stops.stops(target.findings) for target in checked.report.targets) else OK
+
+
+def _guards(arguments: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from inductoscope.protocol.report import Report
+    from inductoscope.server.check import check
+    from inductoscope.server.planning import CheckError
+    from inductoscope.server.text.guards import Selection
+    from inductoscope.server.text.terminal import print_guards
+    from inductoscope.server.text.view import parts
+
+    _set_up_log(arguments)
+    try:
+        checked = _cancellable(check(_options(arguments)))
+    except CheckError as error:
+        if arguments.json:
+            _print_json(Report(__version__, None, None, None, (), str(error)))
+        _complain(str(error))
+        return UNCHECKED
+    wanted = Selection(arguments.line, arguments.argument)
+    report = replace(checked.report, targets=tuple(map(wanted.of, checked.report.targets)))
+    if arguments.json:
+        _print_json(report)
+    else:
+        print_guards(report, parts("all" if arguments.verbose else ""))
+    for problem in checked.problems:
+        _complain(problem)
+    return UNCHECKED if checked.problems else OK
 
 
 def _watch(arguments: argparse.Namespace) -> int:
@@ -210,6 +253,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         python=arguments.python,
         timeout_s=arguments.timeout,
         bench_seconds=getattr(arguments, "seconds", 2.0),
+        what_if=tuple(getattr(arguments, "what_if", ())),
     )
 
 

@@ -23,7 +23,8 @@ class CheckError(ValueError):
 class Options:
     """What to check and how; None where the project's settings or the defaults decide.
 
-    `targets` are names to restrict the check to; empty means all.
+    `targets` are names to restrict the check to; empty means all.  `what_if` are sets of inputs to ask about after each
+    run, see `messages.Run`.
     """
 
     paths: tuple[Path, ...]
@@ -33,6 +34,7 @@ class Options:
     python: str | None = None
     timeout_s: float | None = None
     bench_seconds: float = 2.0
+    what_if: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ _CHECK_TENSOR = re.compile(
     r"device=(?P<device>\w+), requires_grad=(?P<grad>\w+), size=(?P<size>\[.*?\]), stride=(?P<stride>\[.*?\])\)$"
 )
 _ANY = "any"
+# Tensors of a simulated device are of a class of their own; on the real one the guard is on the usual class.
+_SIMULATED, _TENSOR = "torch._subclasses.fake_tensor.FakeTensor", "torch.Tensor"
 # Guards whose own text is an address.
 _ADDRESSES = {"type": "{source} is a {expected}", "identity": "{source} is the same object, a {expected}"}
 _TENSOR_KINDS = {
@@ -144,7 +146,8 @@ def _of_tensor(compile_id: str, source: str, match: re.Match[str]) -> Iterator[G
 def _of_expression(compile_id: str, source: str, text: str, leaf: Leaf) -> GuardFact:
     read = guard_failure(Reason("", text, (), None), UserCode(), None)
     internal = bool(_OF_TORCH.search(leaf.source))
-    if read.kind in _ADDRESSES:
-        text = _ADDRESSES[read.kind].format(source=read.source, expected=read.expected)
     expected = read.expected if read.expected != text else None
+    if read.kind in _ADDRESSES:
+        expected = None if expected is None else expected.replace(_SIMULATED, _TENSOR)
+        text = _ADDRESSES[read.kind].format(source=read.source, expected=expected)
     return GuardFact(compile_id, read.source or source, read.kind, expected, text, internal)

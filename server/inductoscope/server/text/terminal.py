@@ -21,7 +21,7 @@ from inductoscope.protocol.report import Report, Status, TargetReport
 from inductoscope.server import sources, words
 from inductoscope.server.check import Watcher
 from inductoscope.server.difference import Difference
-from inductoscope.server.text import advice, changes
+from inductoscope.server.text import advice, changes, guards
 from inductoscope.server.text import report as text_of
 from inductoscope.server.text.view import Part, View
 
@@ -125,6 +125,13 @@ def summed(report: Report) -> str:
     states = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
     findings = sum(len(target.findings) for target in report.targets)
     return f"{words.count(len(report.targets), 'target')}: {states}; {words.count(findings, 'finding')}"
+
+
+def print_guards(report: Report, shown: frozenset[Part]) -> None:
+    """The guards of every target."""
+    view = View(shown, Path.cwd(), source_line)
+    for target in report.targets:
+        write(console(), guards.target(target, view))
 
 
 def print_devices() -> None:

@@ -57,6 +57,7 @@ class RunRequest:
     cwd: str | None = None
     search_paths: tuple[str, ...] = ()
     bench_seconds: float = 2.0
+    what_if: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -204,4 +205,5 @@ def _message(request: RunRequest) -> Run:
         overlays=dict(request.overlays),
         search_paths=request.search_paths,
         bench_seconds=request.bench_seconds,
+        what_if=request.what_if,
     )

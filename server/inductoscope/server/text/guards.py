@@ -1,0 +1,147 @@
+"""Guards as text: for each compiled version what it is held to, by line; then dimensions, then what was asked about.
+
+Builds rich renderables from the report alone and prints nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from inductoscope.protocol.report import Dimension, DimensionState, GuardFact, GuardFailure, Reuse, TargetReport, WhatIf
+from inductoscope.server import words
+from inductoscope.server.text.blocks import Code, gap, indented, paragraph
+from inductoscope.server.text.view import Part, View
+
+_OUTCOME = {
+    Reuse.REUSED: "bold green",
+    Reuse.RECOMPILES: "bold yellow",
+    Reuse.FAILS: "bold red",
+    Reuse.UNKNOWN: "bold red",
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which guards are wanted: those made on a line of the file, those about an argument; None for any."""
+
+    line: int | None = None
+    argument: str | None = None
+
+    def of(self, report: TargetReport) -> TargetReport:
+        """The report with only the guards and dimensions that are wanted."""
+        return replace(
+            report,
+            guards=tuple(guard for guard in report.guards if self._wants_guard(guard, report.file)),
+            dimensions=tuple(one for one in report.dimensions if self._wants_dimension(one, report.file)),
+        )
+
+    def _wants_guard(self, guard: GuardFact, file: str) -> bool:
+        here = self.line is None or (guard.file, guard.line) == (file, self.line)
+        return here and (self.argument is None or self._is_about(guard.source) or self._is_about(guard.text))
+
+    def _wants_dimension(self, dimension: Dimension, file: str) -> bool:
+        lines = {(limit.file, limit.line) for limit in dimension.limits}
+        here = self.line is None or (file, self.line) in lines
+        return here and (self.argument is None or self._is_about(dimension.source))
+
+    def _is_about(self, text: str) -> bool:
+        return re.search(rf"(?<![\w.'\"]){re.escape(self.argument or '')}(?!\w)", text) is not None
+
+
+def target(report: TargetReport, view: View) -> Group:
+    """The guards of one target."""
+    return Group(*_target(report, view), gap())
+
+
+def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    where = f"  {view.place(report.file, report.line)}  {words.device(report.device)}  {report.status.value}"
+    yield Text.assemble((report.name, "bold"), where)
+    if report.message is not None:
+        yield paragraph(report.message, indent=2)
+    functions = {graph.id: graph.function for graph in report.graphs}
+    told = (*(guard.compile_id for guard in report.guards), *(one.compile_id for one in report.dimensions))
+    versions = dict.fromkeys((*functions, *told))
+    for version in versions:
+        guards = [guard for guard in report.guards if guard.compile_id == version]
+        dimensions = [one for one in report.dimensions if one.compile_id == version]
+        if guards or dimensions:
+            yield gap()
+            of = f" of {functions[version]}" if version in functions else ""
+            yield paragraph(f"compiled version {version}{of} is used again as long as", "bold", 2)
+            yield from _guards(guards, view)
+            yield from _dimensions(dimensions, view)
+    if not report.guards and not report.dimensions:
+        yield paragraph("no guards", indent=2)
+    for asked in report.what_if:
+        yield gap()
+        yield from _asked(asked, view)
+
+
+def _guards(guards: list[GuardFact], view: View) -> Iterator[RenderableType]:
+    shown = guards if view.has(Part.ALL) else [guard for guard in guards if not guard.internal]
+    by_line: dict[tuple[str, int], list[GuardFact]] = {}
+    for guard in sorted(shown, key=lambda one: (one.file is None, one.file or "", one.line or 0)):
+        by_line.setdefault((guard.file or "", guard.line or 0), []).append(guard)
+    for (file, line), here in by_line.items():
+        if file:
+            yield Code(Text.assemble((f"{view.place(file, line)}  ", "cyan"), view.source_line(file, line).strip()), 4)
+        else:
+            yield paragraph("no line is known", "cyan")
+        yield from (paragraph(text, indent=6) for text in dict.fromkeys(_described(here)))
+    if len(shown) < len(guards):
+        yield paragraph(f"and {len(guards) - len(shown)} that are torch's own (-v shows them)", "dim")
+
+
+def _described(guards: Iterable[GuardFact]) -> Iterator[str]:
+    """One line for each source whose parts are compared with known values, one for each other guard."""
+    parts: dict[str, list[str]] = {}
+    for guard in guards:
+        if guard.kind in ("size", "stride", "dtype", "device", "requires-grad", "dispatch-keys"):
+            parts.setdefault(guard.source, []).append(f"{guard.kind} {guard.expected}")
+    yield from (f"{source}: {', '.join(found)}" for source, found in parts.items())
+    for guard in guards:
+        if guard.source not in parts or guard.kind in ("shape", "value", "type", "aliasing", "dynamic-marks"):
+            yield guard.text
+
+
+def _dimensions(dimensions: list[Dimension], view: View) -> Iterator[RenderableType]:
+    if dimensions:
+        yield paragraph("dimensions", "cyan")
+    for one in dimensions:
+        yield paragraph(f"{one.source}.shape[{one.dim}]: {_became(one)}", indent=6)
+        for limit in one.limits:
+            made = f"  {view.place(limit.file, limit.line)}" if limit.file and limit.line else ""
+            yield paragraph(f"{limit.text}{made}", "dim", 8)
+
+
+def _became(one: Dimension) -> str:
+    if one.state is not DimensionState.DYNAMIC:
+        return f"{one.state.value}, {one.size}"
+    low, high = one.minimum if one.minimum is not None else 0, one.maximum
+    bounds = f"from {low}" + (f" to {high}" if high is not None else " on")
+    multiple = f", multiples of {one.multiple_of}" if one.multiple_of else ""
+    return f"dynamic ({one.symbol}), {bounds}{multiple}; compiled with {one.size}"
+
+
+def _asked(asked: WhatIf, view: View) -> Iterator[RenderableType]:
+    head = Text.assemble((", ".join(asked.args) or "no arguments", "bold"), "  ")
+    head.append(asked.outcome.value, _OUTCOME[asked.outcome])
+    yield indented(head)
+    yield paragraph(asked.message)
+    if asked.file and asked.line:
+        yield paragraph(f"the function: {view.place(asked.file, asked.line)}", "dim")
+    failures = dict.fromkeys(_failure(guard, view) for guard in asked.guards)
+    yield from (paragraph(text, indent=6) for text in failures)
+
+
+def _failure(guard: GuardFailure, view: View) -> str:
+    actual = f", actual {guard.actual}" if guard.actual is not None else ""
+    made = f"  {view.place(guard.file, guard.line)}" if guard.file and guard.line else ""
+    if guard.expected in (None, guard.text):
+        return f"{guard.text}{actual}{made}"
+    return f"{guard.source} {guard.kind}: expected {guard.expected}{actual}{made}"
