@@ -87,6 +87,12 @@ def test_a_table_that_is_none_and_a_file_that_is_no_text(tmp_path: Path) -> None
     path.write_text("[tool]\ninductoscope = 1\n")
     with pytest.raises(ConfigError, match="has to be a table"):
         read(path)
+    path.write_text("tool = 3\n")
+    with pytest.raises(ConfigError, match=r"\[tool\] has to be a table"):
+        read(path)
+    path.write_text("a = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        read(path)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="cannot be read"):
         read(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,23 @@ def test_declared_encodings_and_line_ends_are_kept(tmp_path: Path) -> None:
 def test_what_is_no_text_is_a_sentence(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "m.py"
     path.write_bytes(data)
-    with pytest.raises(SourceError, match=r"m\.py is not Python text: .+\.$"):
+    with pytest.raises(SourceError, match=r"m\.py(, line \d+,)? is not Python text: .+ Save it as UTF-8"):
         read_text(path)
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read: Is a directory"):
         read_text(tmp_path)
+
+
+def test_the_line_that_is_no_text_is_told_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_bytes(b"x = 1\n# caf\xe9\n")
+    with pytest.raises(SourceError, match=r"model\.py, line 2, is not Python text: .* Save it as UTF-8"):
+        read_text(file)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.py")
+    with pytest.raises(SourceError, match="no regular file"):
+        read_text(tmp_path / "model.py")

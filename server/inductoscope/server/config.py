@@ -90,8 +90,12 @@ def read(path: Path) -> Config:
         raise ConfigError(f"{path} cannot be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
-    table = document.get("tool", {}).get("inductoscope", {})
-    return _Reader(path, text, table).config()
+    except RecursionError:
+        raise ConfigError(f"{path} cannot be read: its values are nested too deeply.") from None
+    tool = document.get("tool", {})
+    if not isinstance(tool, dict):
+        raise ConfigError(f"{path}: [tool] has to be a table.")
+    return _Reader(path, text, tool.get("inductoscope", {})).config()
 
 
 class _Reader:
