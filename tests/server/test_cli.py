@@ -129,6 +129,7 @@ def test_what_cannot_be_checked_is_a_sentence_and_status_2(
         (["model.py", "--device", "gpu"], "--device: 'gpu' is not a device."),
         (["model.py", "--rung", "fly"], "--rung fly is none of capture, lower, assemble, measure."),
         (["model.py", "--timeout", "0"], "--timeout 0 has to be above 0."),
+        (["x" * 5000 + ".py"], "cannot be read: File name too long."),
         (["model.py", "--fail-on", "brake"], "--fail-on brake names no finding."),
         (["model.py", "--show", "cakes"], "--show cakes is none of kernels,"),
         (["model.py", "--python", "/no/python"], "There is no Python interpreter /no/python (--python)"),
@@ -278,3 +279,9 @@ def _gone(pid: int) -> bool:
             return True
         os.sched_yield()
     return False
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_benchmark_takes_some_time(project: Path, capsys: pytest.CaptureFixture[str], seconds: str) -> None:
+    assert main(["bench", "model.py", "--seconds", seconds]) == 2
+    assert f"--seconds {seconds} has to be a number above 0." in capsys.readouterr().err

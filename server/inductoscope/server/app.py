@@ -44,7 +44,11 @@ def build(make: MakeRunner = make_runner) -> Server:
 def serve(argv: Sequence[str] | None = None) -> int:
     """Serve until the client says `exit` or goes away; returns the exit code."""
     options = _parser().parse_args(argv)
-    _set_up_log(options.log_file, options.log_level)
+    try:
+        _set_up_log(options.log_file, options.log_level)
+    except OSError as error:
+        sys.stderr.write(f"inductoscope: The log cannot be written to {options.log_file}: {error.strerror}.\n")
+        return 2
     server = build()
     stdin, stdout = _take_streams()
     server.start_io(stdin, stdout)

@@ -241,6 +241,9 @@ def _options(arguments: argparse.Namespace) -> Options:
         raise CheckError(f"--rung {arguments.rung} is none of {', '.join(rungs)}.")
     if arguments.timeout is not None and not arguments.timeout > 0:
         raise CheckError(f"--timeout {arguments.timeout:g} has to be above 0.")
+    seconds = getattr(arguments, "seconds", 2.0)
+    if not 0 < seconds < float("inf"):
+        raise CheckError(f"--seconds {seconds:g} has to be a number above 0.")
     try:
         device = devices.parse(arguments.device).text if arguments.device is not None else None
     except devices.UnknownDeviceError as error:
@@ -252,7 +255,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         rung=rungs.get(arguments.rung),
         python=arguments.python,
         timeout_s=arguments.timeout,
-        bench_seconds=getattr(arguments, "seconds", 2.0),
+        bench_seconds=seconds,
         what_if=tuple(getattr(arguments, "what_if", ())),
     )
 
