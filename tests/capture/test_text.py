@@ -8,9 +8,10 @@ import pytest
 
 from inductoscope.compiler.capture.break_text import outcome_of, read_breaks
 from inductoscope.compiler.capture.errors import error_finding, sentence
-from inductoscope.compiler.capture.spans import line_span, span_of
+from inductoscope.compiler.capture.spans import span_of
 from inductoscope.compiler.capture.syntax import decorators_at, loops_at, withs_at
 from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, dynamo_trace
+from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import Outcome, Place
 

@@ -20,7 +20,7 @@ def _wait(sync: DeviceSync) -> Finding:
         f"The host waits for the GPU here: {sync.what} looks at a value that is on the device{value}{often}. "
         "Keep the value on the device (torch.where, masks, tensors in place of numbers), or look at it less often."
     )
-    return finding_at("device-sync", Place(sync.file, sync.line), message, Rung.CAPTURE, sync.count)
+    return finding_at("device-sync", Place(sync.file, sync.line), message, Rung.CAPTURE, count=sync.count)
 
 
 def _guess(sync: DeviceSync) -> Finding:
@@ -30,4 +30,4 @@ def _guess(sync: DeviceSync) -> Finding:
         f"{sync.what} looks at a device value that could not be computed without a GPU{because}. What is shown from "
         f"here on assumes{assumed}; a real run may take another path."
     )
-    return finding_at("guessed-value", Place(sync.file, sync.line), message, Rung.CAPTURE, sync.count)
+    return finding_at("guessed-value", Place(sync.file, sync.line), message, Rung.CAPTURE, count=sync.count)

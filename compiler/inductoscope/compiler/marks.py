@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import linecache
+from typing import Any
 
 from inductoscope.protocol.codes import CODES
-from inductoscope.protocol.report import Finding, Place, Rung, Span
+from inductoscope.protocol.report import Finding, Place, Rung, Severity, Span
 
 
 def line_span(file: str, line: int) -> Span:
@@ -14,19 +15,24 @@ def line_span(file: str, line: int) -> Span:
     return Span(file, line, len(text) - len(text.lstrip()), line, len(text))
 
 
-def finding_at(code: str, place: Place, message: str, rung: Rung, count: int = 1) -> Finding:
-    """A finding on the line of `place`, as loud as its code is by default."""
-    span = line_span(place.file, place.line)
+def finding(
+    code: str, span: Span, message: str, rung: Rung, *, severity: Severity | None = None, **more: Any
+) -> Finding:
+    """A finding at `span`, as loud as its code says unless `severity` is given; `more` are fields of `Finding`."""
     return Finding(
         code=code,
-        severity=CODES[code].severity,
-        file=place.file,
-        line=place.line,
+        severity=severity or CODES[code].severity,
+        file=span.file,
+        line=span.line,
         column=span.column,
-        end_line=place.line,
+        end_line=span.end_line,
         end_column=span.end_column,
         message=message,
         rung=rung,
-        count=count,
-        function=place.function,
+        **more,
     )
+
+
+def finding_at(code: str, place: Place, message: str, rung: Rung, **more: Any) -> Finding:
+    """A finding on the whole line of `place`."""
+    return finding(code, line_span(place.file, place.line), message, rung, function=place.function, **more)

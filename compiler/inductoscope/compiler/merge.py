@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from inductoscope.compiler import kernel_owners
 from inductoscope.compiler.capture import CaptureFacts
-from inductoscope.compiler.capture.spans import line_span
 from inductoscope.compiler.failures import IsUser
 from inductoscope.compiler.lower import LowerFacts
+from inductoscope.compiler.marks import line_span
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import (
     DeviceSync,
@@ -36,6 +37,7 @@ class Facts:
     lower: LowerFacts = field(default_factory=LowerFacts)
     inputs: tuple[InputSet, ...] = ()
     syncs: tuple[DeviceSync, ...] = ()
+    launches: tuple[kernel_owners.Launch, ...] = ()
     device_findings: tuple[Finding, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
     compiling_is_off: bool = False
@@ -47,6 +49,8 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
     found = (*facts.capture.findings, *facts.lower.findings, *facts.device_findings)
     findings = distinct(one if is_user(one.file) else _at_target(one, target) for one in found)
     status, message = _status(facts, findings)
+    kernels = [kernel_owners.owned(kernel, target) for kernel in facts.lower.kernels]
+    outside = kernel_owners.outside_of_graphs(kernels, facts.launches)
     return TargetReport(
         file=target.file,
         name=target.name,
@@ -67,14 +71,14 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         skipped=facts.capture.skipped,
         syncs=facts.syncs,
         fusion_groups=facts.lower.fusion_groups,
-        kernels=facts.lower.kernels,
+        kernels=tuple(kernel_owners.named(kernel, facts.launches) for kernel in kernels),
         wrappers=facts.lower.wrappers,
         memory=facts.lower.memory,
         cudagraphs=facts.lower.cudagraphs,
         caches=(*facts.capture.caches, *facts.lower.caches),
         phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
         findings=findings,
-        notes=(*facts.notes, *facts.lower.problems),
+        notes=(*facts.notes, *outside, *facts.lower.problems),
     )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from inductoscope.compiler.capture.break_text import BreakText, ended, outcome_of, read_breaks
 from inductoscope.compiler.capture.findings import finding
-from inductoscope.compiler.capture.spans import line_span, span_of
+from inductoscope.compiler.capture.spans import span_of
 from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks
+from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, GraphBreak, Outcome, Place, Related, Span

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from inductoscope.compiler.capture.break_text import ended, read_breaks
 from inductoscope.compiler.capture.findings import finding
-from inductoscope.compiler.capture.spans import line_span, span_of
+from inductoscope.compiler.capture.spans import span_of
 from inductoscope.compiler.compat import dynamo_breaks, dynamo_stacks
+from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import Finding, Place, Related, Severity
 

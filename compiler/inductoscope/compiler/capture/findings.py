@@ -5,30 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from inductoscope.compiler.capture.spans import line_span
-from inductoscope.protocol.codes import CODES
+from inductoscope.compiler import marks
 from inductoscope.protocol.report import Finding, Rung, Severity, Span
 
 
 def finding(code: str, span: Span, message: str, *, severity: Severity | None = None, **more: Any) -> Finding:
     """A finding of the capture rung at `span`, as loud as its code says unless `severity` is given."""
-    return Finding(
-        code=code,
-        severity=severity or CODES[code].severity,
-        file=span.file,
-        line=span.line,
-        column=span.column,
-        end_line=span.end_line,
-        end_column=span.end_column,
-        message=message,
-        rung=Rung.CAPTURE,
-        **more,
-    )
+    return marks.finding(code, span, message, Rung.CAPTURE, severity=severity, **more)
 
 
 def at_line(code: str, file: str, line: int, message: str, **more: Any) -> Finding:
     """A finding that marks the text of a whole line."""
-    return finding(code, line_span(file, line), message, **more)
+    return finding(code, marks.line_span(file, line), message, **more)
 
 
 class Announcer:

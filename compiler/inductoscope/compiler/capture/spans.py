@@ -10,6 +10,7 @@ import linecache
 from collections.abc import Iterator
 from functools import lru_cache
 
+from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame
 from inductoscope.protocol.report import Span
 
@@ -21,12 +22,6 @@ def span_of(frame: Frame) -> Span:
     end_line = frame.end_line or _end_line(frame.file, frame.line, frame.column, frame.end_column)
     first, last = (linecache.getline(frame.file, number) for number in (frame.line, end_line))
     return Span(frame.file, frame.line, _points(first, frame.column), end_line, _points(last, frame.end_column))
-
-
-def line_span(file: str, line: int) -> Span:
-    """The text of a line, without the space around it."""
-    text = linecache.getline(file, line).rstrip()
-    return Span(file, line, len(text) - len(text.lstrip()), line, len(text))
 
 
 def syntax_tree(file: str) -> ast.Module | None:
