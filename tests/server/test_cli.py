@@ -285,3 +285,8 @@ def _gone(pid: int) -> bool:
 def test_a_benchmark_takes_some_time(project: Path, capsys: pytest.CaptureFixture[str], seconds: str) -> None:
     assert main(["bench", "model.py", "--seconds", seconds]) == 2
     assert f"--seconds {seconds} has to be a number above 0." in capsys.readouterr().err
+
+
+def test_a_log_that_cannot_be_written_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--log-file", str(project / "none" / "log")]) == 2
+    assert "The log cannot be written to" in capsys.readouterr().err
