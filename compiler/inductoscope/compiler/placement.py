@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from inductoscope.compiler import left_behind
 from inductoscope.compiler.compat import compiled
 from inductoscope.compiler.compat.compiled import Arguments
 from inductoscope.compiler.conventions import Conventions
@@ -141,13 +142,15 @@ def place(program: Program, source: Source, conventions: Conventions, placement:
     if isinstance(source, GivenCalls):
         one_way = Traveller(placement, conventions.keep_on_cpu, Gradients.THERE)
         calls = tuple(CallInputs(*one_way.there(call.args, call.kwargs)) for call in source.calls)
-        return Placed(_moved(program, modules, placement), replace(source, calls=calls), _as_they_are, _as_it_is)
+        moved = _moved(program, modules, placement)
+        return Placed(moved, replace(source, calls=calls), _as_they_are, _as_it_is, left_behind.note(modules))
     if conventions.requires == "cuda":
         return Placed(_moved(program, modules, placement), source, _as_they_are, _as_it_is)
     if modules and not isinstance(program.obj, torch.nn.Module):
         return Placed(program, source, _as_they_are, _as_it_is, _STAYS_ON_CPU)
     traveller = Traveller(placement, conventions.keep_on_cpu, Gradients.HERE)
-    return Placed(_moved(program, modules, placement), source, traveller.there, traveller.back)
+    moved = _moved(program, modules, placement)
+    return Placed(moved, source, traveller.there, traveller.back, left_behind.note(modules))
 
 
 def _as_they_are(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
