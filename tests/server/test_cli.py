@@ -248,7 +248,7 @@ def test_help_does_not_import_what_it_does_not_need() -> None:
     assert done.stdout.endswith("[]\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_command_and_every_worker(project: Path, number: signal.Signals) -> None:
     pids = [project / "worker", project / "child"]
     script = Script().hello().take_run().write_pid(pids[0]).fork_hanging(pids[1]).say("ready").hang()

@@ -273,7 +273,7 @@ def _version(_: argparse.Namespace) -> int:
 
 
 def _cancellable(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work`; both an interrupt and a request to terminate end it in order, with every worker it started.
+    """Run `work`; an interrupt, a request to terminate and a lost terminal end it in order, with every worker it started.
 
     Raises `_StoppedError` then.
     """
@@ -287,8 +287,9 @@ def _cancellable(work: Coroutine[Any, Any, T]) -> T:
             received.append(number)
             task.cancel()
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                asyncio.get_running_loop().add_signal_handler(number, stop, number)
         return await task
 
     try:
