@@ -29,6 +29,9 @@ class MetaDevice:
     def syncs(self) -> tuple[()]:
         return ()
 
+    def launches(self) -> tuple[()]:
+        return ()
+
     def notes(self) -> tuple[()]:
         return ()
 

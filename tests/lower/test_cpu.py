@@ -73,3 +73,13 @@ def test_reading_facts_pins_no_symbolic_size():
     facts = lower(lambda: run(module))
     assert {kernel.graph for kernel in facts.kernels} == {"0/0"}
     assert next(k for k in facts.kernels if k.language is KernelLanguage.EXTERN).flops == 2 * 4 * 24 * 24
+
+
+def test_kernels_of_modules_of_torch_name_the_modules_behind_them():
+    facts = lower(lambda: run(load("bare")))
+    assert facts.problems == ()
+    assert all(kernel.lines == () for kernel in facts.kernels)
+    forward = [kernel for kernel in facts.kernels if kernel.phase is Phase.FORWARD]
+    named = [{place.function for place in kernel.library_lines} for kernel in forward]
+    assert named == [{"Linear.forward"}, {"ReLU.forward", "LayerNorm.forward"}]
+    assert all(kernel.library_lines for kernel in facts.kernels)

@@ -121,4 +121,10 @@ def _with_device(facts: Facts, where: Placement) -> Facts:
         return facts
     syncs = where.simulation.syncs()
     notes = dict.fromkeys((*facts.notes, *(note.text for note in where.simulation.notes())))
-    return replace(facts, syncs=syncs, device_findings=device_findings.of_syncs(syncs), notes=tuple(notes))
+    return replace(
+        facts,
+        syncs=syncs,
+        launches=where.simulation.launches(),
+        device_findings=device_findings.of_syncs(syncs),
+        notes=tuple(notes),
+    )

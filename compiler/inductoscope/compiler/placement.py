@@ -20,6 +20,7 @@ from inductoscope.compiler.compat.compiled import Arguments
 from inductoscope.compiler.conventions import Conventions
 from inductoscope.compiler.failures import IsUser, RunFailedError, failed
 from inductoscope.compiler.inputs import CallInputs, GivenCalls, Source
+from inductoscope.compiler.kernel_owners import Launch
 from inductoscope.compiler.moving import Gradients, Traveller
 from inductoscope.compiler.resolve import Program
 from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, UnknownDeviceError, parse
@@ -65,6 +66,9 @@ class Simulation(Protocol):
 
     def syncs(self) -> tuple[DeviceSync, ...]:
         """Where the host looked at device values."""
+
+    def launches(self) -> tuple[Launch, ...]:
+        """Hand-written kernels that the program launched."""
 
     def notes(self) -> tuple[SimulationNote, ...]:
         """What limits the claim."""

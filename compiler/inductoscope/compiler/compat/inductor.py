@@ -446,3 +446,17 @@ def hand_written_grid(node: torch.fx.Node) -> str | None:
     """The launch grid of a hand-written Triton kernel; several, one a configuration, only where all are equal."""
     grids = {tuple(map(str, grid)) for grid in node.kwargs.get("grid", ())}
     return f"({', '.join(grids.pop())})" if len(grids) == 1 else None
+
+
+def module_forward(node: torch.fx.Node) -> Place | None:
+    """The `forward` of the innermost module that a graph node comes from, or None outside of modules.
+
+    Dynamo records the modules (`nn_module_stack`), which in a backward pass stand under `fwd_nn_module_stack`.  For
+    modules of torch itself it records no lines of code.
+    """
+    modules = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    for _, cls in reversed(list(modules.values())):
+        code = getattr(getattr(cls, "forward", None), "__code__", None)
+        if isinstance(code, CodeType):
+            return Place(code.co_filename, code.co_firstlineno, f"{cls.__name__}.forward")
+    return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -18,6 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.kernel_owners import own_name
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.backward import BackwardPasses
 from inductoscope.compiler.lower.eager import copied
@@ -194,7 +194,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
         graph.groups += groups
         graph.kernels += kernels
-        graph.user_kernels += [(_own_name(k), place) for k in kernels if k.user_written for place in k.lines]
+        graph.user_kernels += [(own_name(k), place) for k in kernels if k.user_written for place in k.lines]
         language = "cpp" if noted.graph.cpp_wrapper else "python"
         graph.wrappers.append(Wrapper(graph.id, phase, language, noted.wrapper))
         graph.fallbacks += fallbacks(noted, phase, self._places)
@@ -224,12 +224,6 @@ def _user_kernel_findings(graphs: list[_Graph]) -> list[Finding]:
         finding("user-kernel", place, f"The hand-written Triton kernel {name} is captured without a graph break.")
         for name, place in found
     ]
-
-
-def _own_name(kernel: Kernel) -> str:
-    """The name of a hand-written kernel in the program; the wrapper's has a number added."""
-    written = re.search(r"^def (\w+)\(", kernel.source or "", re.MULTILINE)
-    return written[1] if written else kernel.name
 
 
 def _simulation() -> Simulation:

@@ -1,7 +1,7 @@
 """From a graph node to the line of source that it comes from.
 
 The stack that Dynamo recorded for a node is text; the innermost frame in the user's own code is the line to show.
-It knows nothing of Inductor.
+It knows nothing of kernels.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Protocol
 
 import torch
 
+from inductoscope.compiler.compat import inductor as compat
 from inductoscope.protocol.report import Place
 
 _FARTHEST = 8  # users of users of a node; far enough for rewritten patterns, near enough to be the same thought
@@ -60,11 +61,13 @@ class Places:
         """The innermost line outside the user's code that tells more than the user's own line.
 
         Third-party code where there is any; torch's own (`torch/nn/modules`) only where no user line stands behind the
-        node, as when a module of torch is compiled as it is.
+        node, as when a module of torch is compiled as it is; then Dynamo records the module and no line of its code.
         """
         found = [frame for frame in reversed(frames(stack_of(node))) if not self._user_code.is_user(frame.file)]
         third_party = next((frame for frame in found if not frame.file.startswith(self._torch)), None)
-        return third_party or (found[0] if found and self.of(node) is None else None)
+        if third_party is not None or node is None or self.of(node) is not None:
+            return third_party
+        return found[0] if found else compat.module_forward(node)
 
     def nearest(self, node: torch.fx.Node | None) -> Place | None:
         """The user's line behind a node, else the library's."""
