@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 
-def Model():  # noqa: N802
+def Model():
     return nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.LayerNorm(16))
 
 
