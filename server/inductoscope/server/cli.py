@@ -273,7 +273,7 @@ def _version(_: argparse.Namespace) -> int:
 
 
 def _cancellable(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work`; an interrupt, a request to terminate and a lost terminal end it in order, with every worker it started.
+    """Run `work`; an interrupt, a request to terminate and a lost terminal end it in order, with all its workers.
 
     Raises `_StoppedError` then.
     """
