@@ -1,0 +1,43 @@
+"""Whole programs on a simulated GPU, through the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def check(name: str) -> dict[str, Any]:
+    """The report of the only target of a program."""
+    pytest.importorskip("triton")
+    command = [sys.executable, "-m", "inductoscope", "check", str(PROGRAMS / name), "--json", "--device", "sim:H200"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    (target,) = json.loads(done.stdout)["targets"]
+    assert isinstance(target, dict)
+    return target
+
+
+def test_a_driver_finds_what_it_would_find_on_the_cpu_and_its_looks_are_no_syncs() -> None:
+    target = check("driver_on_the_cpu.py")
+    assert target["status"] == "compiled"
+    assert len(target["inputs"]) == 3
+    assert target["syncs"] == []
+    assert {kernel["language"] for kernel in target["kernels"]} == {"triton"}
+
+
+def test_launches_of_a_hand_written_kernel_are_counted_inside_and_outside_of_graphs() -> None:
+    target = check("hand_written_kernel.py")
+    (own,) = [kernel for kernel in target["kernels"] if kernel["user_written"]]
+    assert own["note"] == "This is double_kernel of the program, launched 3 times in these calls."
+    text = (PROGRAMS / "hand_written_kernel.py").read_text().splitlines()
+    line = next(number for number, line in enumerate(text, 1) if line.endswith("# beside"))
+    (note,) = [note for note in target["notes"] if "double_kernel is launched 2 times outside" in note]
+    assert note.endswith(f"line {line}.")
