@@ -72,6 +72,12 @@ def test_guards_stand_on_their_lines_as_the_user_wrote_them(told: Told) -> None:
     assert all(Path(guard["file"]) == PROGRAM for guard in told.guards if guard["file"])
 
 
+def test_a_bound_of_torch_s_own_has_no_line(told: Told) -> None:
+    """torch names the line that uses a size first, and says that the guard does not come from there."""
+    own = [guard for guard in told.guards if guard["text"] == "2 <= open_.size()[0]"]
+    assert [(guard["compile_id"], guard["line"]) for guard in own] == [("0/1", None)]
+
+
 def test_what_is_torch_s_own_is_marked(told: Told) -> None:
     for guard in told.guards:
         if guard["kind"] in ("global-state", "dynamic-marks", "dispatch-keys") or "__import_" in guard["source"]:
@@ -86,6 +92,7 @@ def test_dimensions_say_what_became_of_them(told: Told) -> None:
         ("x", 1): ("static", 8),
         ("index", 0): ("static", 7),
         ("index", 1): ("static", 2),
+        ("open_", 0): ("static", 3),
     }
     batch, pinned = second["x", 0], second["index", 0]
     assert (batch["state"], batch["size"], batch["maximum"], batch["multiple_of"]) == ("dynamic", 24, 99, 4)

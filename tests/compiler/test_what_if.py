@@ -107,3 +107,23 @@ def test_what_cannot_be_asked_is_a_sentence(tmp_path: Path) -> None:
     assert "cannot be read" in unreadable.message
     assert "f(x) cannot be called like this" in unknown.message
     assert fits.outcome is Reuse.REUSED
+
+
+def test_calls_are_tried_in_the_grad_mode_that_the_program_calls_in(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        textwrap.dedent("""
+        import torch
+
+        def f(x):
+            return x * 2
+
+        def exercise(fn):
+            with torch.no_grad():
+                fn(torch.randn(4))
+        """)
+    )
+    questions = ("f32[4]", "f32[5]")
+    report = do(replace(a_run(file, "f", kind=TargetKind.FUNCTION, rung=Rung.CAPTURE), what_if=questions)).report
+    assert [one.outcome for one in report.what_if] == [Reuse.REUSED, Reuse.RECOMPILES]
+    assert [guard.kind for guard in report.what_if[1].guards] == ["size"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,7 @@ from inductoscope.protocol.input_spec import CallSpec, InputSpecError
 from inductoscope.protocol.report import GuardFailure, Reuse, Status, TargetReport, WhatIf
 
 _STANCE = "fail_on_recompile"  # of torch.compiler.set_stance, 2.6 and later
+_GRAD_MODE = re.compile(r'"grad_mode":(true|false)')  # in the guard on torch's global state, 2.3 to 2.15
 _REFUSED = f"when torch.compile stance is '{_STANCE}'"
 
 
@@ -142,7 +144,11 @@ def _moved(value: Any, where: Placement) -> Any:
 def _try(call: CallInputs, described: tuple[str, ...], asked: Asked, user_code: UserCode) -> WhatIf:
     met: list[Misfit] = []
     try:
-        with dynamo_guards.misfits(met.append), torch.compiler.set_stance(_STANCE):
+        with (
+            dynamo_guards.misfits(met.append),
+            torch.compiler.set_stance(_STANCE),
+            torch.set_grad_enabled(_wants_gradients(asked.report)),
+        ):
             asked.callable(*call.args, **call.kwargs)
     except Exception as error:
         if met:
@@ -156,6 +162,13 @@ def _try(call: CallInputs, described: tuple[str, ...], asked: Asked, user_code: 
         message = f"The program raises before that is known: {failures.describe(error)}."
         return WhatIf(described, Reuse.FAILS, message)
     return WhatIf(described, Reuse.REUSED, "A compiled version fits: nothing is compiled again.")
+
+
+def _wants_gradients(report: TargetReport) -> bool:
+    """Whether gradients were enabled where the newest version was compiled, which the program itself may decide."""
+    modes = (_GRAD_MODE.search(guard.text) for guard in reversed(report.guards) if guard.kind == "global-state")
+    mode = next((match[1] for match in modes if match), None)
+    return torch.is_grad_enabled() if mode is None else mode == "true"
 
 
 def _recompiles(misfit: Misfit, described: tuple[str, ...], report: TargetReport, user_code: UserCode) -> WhatIf:

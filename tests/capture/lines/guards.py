@@ -13,7 +13,7 @@ class Model(nn.Module):
         self.gain = 3
         self.options = {"bias": 1}
 
-    def forward(self, x, index, flag=True):
+    def forward(self, x, index, open_, flag=True):
         y = self.layers[0](x) * self.gain  # <linear>
         if x.shape[0] % 4 == 0:  # <multiple>
             y = y + self.options["bias"] * SCALE  # <options>
@@ -21,9 +21,9 @@ class Model(nn.Module):
             y = y - 1
         if index.shape[0] == 6:  # <pinned>
             y = y + 1
-        return y
+        return y.sum() + open_.sum()
 
 
 def get_input_sets():
     index = torch.randn(6, 2)
-    return [(torch.randn(12, 8), torch.randn(7, 2)), (torch.randn(24, 8), index)]
+    return [(torch.randn(12, 8), torch.randn(7, 2), torch.randn(3)), (torch.randn(24, 8), index, torch.randn(5))]

@@ -38,7 +38,7 @@ DYNAMIC_MARKS = "DIMENSION_DYNAMIC_MARKING_GUARD"
 # Where torch says a guard comes from: `# code  # file:line in function (place in torch)`, the file's name cut short,
 # for a range once for each bound.  The line that merely uses a size first, named for torch's own bounds, is not it.
 _PLACE = re.compile(
-    r"  # (?P<file>[^\s#]+):(?P<line>\d+) in (?P<function>\S+)(?! \(user code shown is first use of this value)"
+    r"  # (?P<file>[^\s#]+):(?P<line>\d+) in (?P<function>\S+)(?!\S| \(user code shown is first use of this value)"
 )
 
 
