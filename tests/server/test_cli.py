@@ -193,7 +193,10 @@ def test_a_target_can_be_named_also_one_that_the_file_does_not_compile(
     assert [target["name"] for target in parsed(capsys)["targets"]] == ["g"]
 
 
-def test_text_for_people_is_plain_when_piped(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_for_people_is_plain_when_piped(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # which pytest's workers have
     script = Script().hello().take_run().done(findings=[{**BREAK, "file": str(project / "model.py")}])
     assert run(script, "check", "model.py") == 0
     out, err = capsys.readouterr()

@@ -54,7 +54,8 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
         outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
     finally:
         await runs.close()
-    problems = [*plan.problems, *_unchecked(outcomes)]
+    unchecked = [why for why in _unchecked(outcomes) if not any(said.endswith(why) for said in plan.problems)]
+    problems = [*plan.problems, *unchecked]
     return Checked(_report(outcomes, problems), tuple(problems))
 
 

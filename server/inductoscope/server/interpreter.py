@@ -56,9 +56,7 @@ def locate(text: str, setting: str) -> str:
     if path.is_dir():
         found = in_environment(path)
         if found is None:
-            raise InterpreterError(
-                f"{text} ({setting}) is a folder without a Python in it; name the file."
-            )
+            raise InterpreterError(f"{text} ({setting}) is a folder without a Python in it; name the file.")
         return found
     if path.is_file():
         if not os.access(path, os.X_OK):

@@ -103,7 +103,9 @@ def _scan_file(made: Plan, options: Options, file: Path, folders: dict[Path, con
     scanned = scan(text, str(file), (*settings.wanted(file), *options.targets))
     chosen = [found for found in scanned.targets if _asked_for(found.target, options.targets)]
     made.jobs += [Job(found, scanned, settings) for found in chosen]
-    errors = [f"{file}: {finding.message}" for finding in scanned.findings if finding.code == "scan-error"]
+    errors = [
+        f"{file}:{finding.line}: {finding.message}" for finding in scanned.findings if finding.code == "scan-error"
+    ]
     if errors:
         made.unread.add(str(file))
         made.problems += errors

@@ -51,7 +51,7 @@ def above(source: Source, node: ast.stmt, function: Function | None) -> Found | 
         sets = input_spec.parse(comment.text)
     except input_spec.InputSpecError as error:
         index, column = comment.place(error)
-        message = f"This inputs comment cannot be read: {error}."
+        message = f"This inputs comment cannot be read: {error}{'' if str(error).endswith('?') else '.'}"
         return Found(None, (_problem(source, message, start + index, column),), lines)
     misfits = [] if function is None else _misfits(sets, function)
     problems = tuple(_problem(source, message, lines[0], comment.origins[0][1]) for message in misfits)
