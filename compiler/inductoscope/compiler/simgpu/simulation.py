@@ -25,7 +25,7 @@ from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
 from inductoscope.compiler.simgpu.graphs import EagerGraph
 from inductoscope.compiler.simgpu.large import LargeTensors
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
-from inductoscope.compiler.simgpu.patching import Patch, Patches
+from inductoscope.compiler.simgpu.patching import Patch, Patches, hide_frames_of
 from inductoscope.compiler.simgpu.records import IsUser, Journal, Note, Topic, UserLaunch
 from inductoscope.compiler.simgpu.tape import Tape
 from inductoscope.compiler.simgpu.target import TargetDevice
@@ -178,6 +178,7 @@ def _build(device: Device, is_user: IsUser) -> Simulation:
     decisions.install(target, journal, applied)
     user_kernels.install(mode, applied)
     bodies.install(mode, applied)
+    hide_frames_of(__package__)
     simulation = Simulation(target, journal, mode, applied)
     simulation._keep = (pointers, library)
     _forget_the_device()
