@@ -94,7 +94,7 @@ class Traveller:
         """A tensor like the caller's own: leaf or not, parameter or not."""
         moved: torch.Tensor
         if not tensor.is_leaf and torch.is_grad_enabled():
-            moved = _Connected.apply(tensor, self._device)  # type: ignore[no-untyped-call]
+            moved = _Connected.apply(tensor, self._device)
         elif isinstance(tensor, torch.nn.Parameter):
             moved = torch.nn.Parameter(self._device.move(tensor.detach()), tensor.requires_grad)
         else:
@@ -155,7 +155,7 @@ class _Connected(torch.autograd.Function):
         return moved
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, None]:
         return ctx.device.bring_back(gradient), None
 
 

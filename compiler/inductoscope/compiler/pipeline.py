@@ -110,8 +110,8 @@ class _Climb:
             reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
             self.known = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
         if request.what_if:
-            asked = what_if.Asked(prepared, program, where, self.known)
-            self.known = replace(self.known, what_if=what_if.ask(request.what_if, asked, self._user_code))
+            question = what_if.Asked(prepared, program, where, self.known)
+            self.known = replace(self.known, what_if=what_if.ask(request.what_if, question, self._user_code))
         return self.known
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from inductoscope.compiler.compat.inductor import Point, current_graph
 
-Declared = str | torch.dtype
+Declared: TypeAlias = "str | torch.dtype"
 """A C type without `const` and `*`, or a dtype."""
 
 KERNEL_CALL = Point(
