@@ -75,7 +75,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         wrappers=facts.lower.wrappers,
         memory=facts.lower.memory,
         cudagraphs=facts.lower.cudagraphs,
-        caches=(*facts.capture.caches, *facts.lower.caches),
+        caches=facts.capture.caches,
         phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
         findings=findings,
         notes=(*facts.notes, *outside, *facts.lower.problems),

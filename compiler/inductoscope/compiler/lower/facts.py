@@ -6,7 +6,6 @@ import enum
 from dataclasses import dataclass, field
 
 from inductoscope.protocol.report import (
-    CacheFact,
     CudaGraphs,
     Finding,
     FusionGroup,
@@ -43,7 +42,6 @@ class LowerFacts:
     wrappers: tuple[Wrapper, ...] = ()
     memory: Memory = field(default_factory=Memory)
     cudagraphs: CudaGraphs = field(default_factory=CudaGraphs)
-    caches: tuple[CacheFact, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[str, ...] = ()
