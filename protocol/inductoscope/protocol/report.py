@@ -323,6 +323,130 @@ class GroupOp:
     line: int | None
 
 
+class Stage(enum.Enum):
+    """How far a graph has come on its way from the program to code."""
+
+    CAPTURED = "captured"  # as Dynamo hands it to the backend
+    JOINT = "joint"  # forward and backward in one, as AOTAutograd traces them
+    PARTITIONED = "partitioned"  # cut into forward and backward, or traced for inference; before Inductor's passes
+    LOWERED = "lowered"  # after Inductor's passes, as it is lowered to kernels
+
+
+@dataclass(frozen=True)
+class FxNode:
+    """A node of an FX graph and what it makes.
+
+    `op` is torch's kind of node (placeholder, call_function, output, ...), `target` what is called or read, `args` the
+    arguments as torch writes them.  `text` has dtype and sizes as in `ValueFact`, null where the node makes no tensor.
+    `file` and `line` are the user's line; a node of a backward graph has the forward line that it belongs to.
+    """
+
+    name: str
+    op: str
+    target: str
+    args: str
+    text: str | None = None
+    device: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class FxGraph:
+    """The nodes of one graph at one stage; `ops` counts the calls among them."""
+
+    graph: str
+    stage: Stage
+    phase: Phase
+    ops: int
+    nodes: tuple[FxNode, ...]
+
+
+class SavedKind(enum.Enum):
+    """What a tensor that waits for the backward pass is."""
+
+    ACTIVATION = "activation"  # made by the forward pass, and kept alive for the backward
+    INPUT = "input"  # an argument or a parameter, which is alive anyway
+    SIZE = "size"  # a symbolic size, no tensor
+
+
+@dataclass(frozen=True)
+class SavedTensor:
+    """A value that the forward pass of a graph keeps for the backward pass, with the forward line that makes it.
+
+    `bytes` is null where a size is symbolic and has no hint.
+    """
+
+    graph: str
+    name: str
+    kind: SavedKind
+    text: str
+    bytes: int | None
+    op: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Recomputation:
+    """An operator that the backward pass of a graph computes again instead of keeping its result.
+
+    `reason` says who asked for it: the partitioner, or the program (activation checkpointing).
+    """
+
+    graph: str
+    name: str
+    op: str
+    reason: str
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class PassFact:
+    """A pass over an FX graph that changed it, with the number of operators before and after.
+
+    `fired` is how often it found something to change, null where torch does not count it.
+    """
+
+    graph: str
+    phase: Phase
+    name: str
+    ops_before: int
+    ops_after: int
+    fired: int | None = None
+
+
+class ProbeOutcome(enum.Enum):
+    """What a second size of a dimension would do."""
+
+    DYNAMIC = "dynamic"  # one more compilation, which then serves every size
+    REUSED = "reused"  # no further compilation
+    RECOMPILES = "recompiles"  # one more compilation for each size
+    PINNED = "pinned"  # a line needs the one size
+    FAILS = "fails"  # the program raises
+    UNKNOWN = "unknown"  # it could not be tried
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The shape probe: one dimension of one argument, tried at a second size.
+
+    `source` is the argument as the user would write it.  `file` and `line` are the place that decides the outcome: the
+    line that pins the dimension, makes the guard or raises.
+    """
+
+    source: str
+    dim: int
+    size: int
+    tried: int
+    outcome: ProbeOutcome
+    message: str
+    guards: tuple[GuardFailure, ...] = ()
+    file: str | None = None
+    line: int | None = None
+
+
 @dataclass(frozen=True)
 class ApartFrom:
     """A neighbour that was not fused with this group, and the scheduler's reason."""
@@ -391,6 +515,18 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A way to compute a kernel that Inductor had the choice of.
+
+    `us` is its time in microseconds where somebody timed it; `chosen` is null while nobody can tell which one wins.
+    """
+
+    name: str
+    us: float | None = None
+    chosen: bool | None = None
+
+
+@dataclass(frozen=True)
 class LineMapping:
     """A line of a kernel's source and the model line that it computes."""
 
@@ -405,7 +541,8 @@ class Kernel:
 
     `lines` are the user's own lines behind it; `library_lines` places in third-party code.  `bytes_read`,
     `bytes_written` and `flops` are null where they are not known.  `note` says what limits the claim (a choice that
-    only a card can make, a guessed value).
+    only a card can make, a guessed value).  `library` names who computes an extern kernel or wrote a template (cuBLAS,
+    cuDNN, oneDNN, FlashAttention, CUTLASS), where that is known.
     """
 
     name: str
@@ -425,6 +562,8 @@ class Kernel:
     measured: Measured | None = None
     user_written: bool = False
     note: str | None = None
+    library: str | None = None
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -462,14 +601,23 @@ class CacheFact:
     cache: str
     result: str
     because: tuple[str, ...] = ()
+    graph: str | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True)
 class PhaseTime:
-    """Wall time of one phase of the run in milliseconds, measured in the worker (one run)."""
+    """Wall time of one phase of the run in milliseconds, measured in the worker (one run).
+
+    `start_ms` counts from the beginning of the run, `parent` is the index in the list of the phase that this one is a
+    part of, and `graph` the compilation that it belongs to.
+    """
 
     name: str
     ms: float
+    start_ms: float | None = None
+    parent: int | None = None
+    graph: str | None = None
 
 
 @dataclass(frozen=True)
@@ -593,6 +741,11 @@ class TargetReport:
     guards: tuple[GuardFact, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     what_if: tuple[WhatIf, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    fx_graphs: tuple[FxGraph, ...] = ()
+    passes: tuple[PassFact, ...] = ()
+    saved: tuple[SavedTensor, ...] = ()
+    recomputed: tuple[Recomputation, ...] = ()
     skipped: tuple[SkippedFrame, ...] = ()
     syncs: tuple[DeviceSync, ...] = ()
     fusion_groups: tuple[FusionGroup, ...] = ()

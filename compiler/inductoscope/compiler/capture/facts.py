@@ -8,6 +8,7 @@ from inductoscope.protocol.report import (
     CacheFact,
     Dimension,
     Finding,
+    FxGraph,
     Graph,
     GraphBreak,
     GuardFact,
@@ -25,6 +26,7 @@ class CaptureFacts:
     """Everything that Dynamo told; `findings` says what of it the user must know, each thing once."""
 
     graphs: tuple[Graph, ...] = ()
+    fx_graphs: tuple[FxGraph, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
     recompiles: tuple[Recompile, ...] = ()
     recompile_limit: RecompileLimit | None = None

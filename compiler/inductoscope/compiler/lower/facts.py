@@ -6,12 +6,17 @@ import enum
 from dataclasses import dataclass, field
 
 from inductoscope.protocol.report import (
+    CacheFact,
     CudaGraphs,
     Finding,
     FusionGroup,
+    FxGraph,
     Kernel,
     Memory,
+    PassFact,
     PhaseTime,
+    Recomputation,
+    SavedTensor,
     Wrapper,
 )
 
@@ -42,6 +47,11 @@ class LowerFacts:
     wrappers: tuple[Wrapper, ...] = ()
     memory: Memory = field(default_factory=Memory)
     cudagraphs: CudaGraphs = field(default_factory=CudaGraphs)
+    fx_graphs: tuple[FxGraph, ...] = ()
+    passes: tuple[PassFact, ...] = ()
+    saved: tuple[SavedTensor, ...] = ()
+    recomputed: tuple[Recomputation, ...] = ()
+    caches: tuple[CacheFact, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[str, ...] = ()
