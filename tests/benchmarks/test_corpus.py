@@ -37,15 +37,18 @@ def test_a_failure_is_judged_by_its_kind(kind, fate):
 
 def test_a_report_is_a_check_unless_compiling_failed():
     failed = replace(REPORT, status=Status.FAILED, message="Inductor raised")
-    assert corpus.judged(FILE, RunOutcome(REPORT, None, None)).fate is Fate.CHECKED
-    assert corpus.judged(FILE, RunOutcome(failed, None, None)) == corpus.Result(FILE, Fate.SAID, 0.0, "Inductor raised")
+    assert corpus.judged(FILE, RunOutcome(REPORT, None, None)).fate is Fate.REPORT
+    result = corpus.judged(FILE, RunOutcome(failed, None, None))
+    assert (result.fate, result.why) == (Fate.SAID, "Inductor raised")
 
 
 def test_the_summary_counts_each_fate_and_tells_times():
-    results = [corpus.Result(FILE, Fate.CHECKED, seconds) for seconds in (1.0, 2.0, 9.0)]
-    text = corpus.summary([*results, corpus.Result(FILE, Fate.CRASHED, 4.0)])
-    assert text.startswith("4 files") and "3 checked" in text and "1 crashed" in text
-    assert "3.0 s in the median" in text and "9.0 s at most" in text
+    facts = {"status": "compiled"}
+    results = [corpus.Result(FILE, Fate.REPORT, seconds, facts=facts) for seconds in (1.0, 2.0, 9.0)]
+    text = corpus.summary([*results, corpus.Result(FILE, Fate.CRASHED, 4.0, "it was killed")])
+    assert text.startswith("4 files") and "3 with a report" in text and "1 crashed" in text
+    assert "reports: 3 compiled" in text and "model.py: it was killed" in text
+    assert "3.0 s in the median" in text and "4.0 s at the 95th percentile" in text and "9.0 s at most" in text
 
 
 @pytest.mark.slow
@@ -55,6 +58,20 @@ def test_a_folder_is_checked_file_by_file(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "good.py").write_text(model.format("x + 1") + inputs)
     (tmp_path / "bad.py").write_text(model.format("x.no_such_method()") + inputs)
     (tmp_path / "without_inputs.py").write_text(model.format("x + 1"))
-    assert corpus.main([str(tmp_path), "--rung", "capture"]) == 0
+    command = [str(tmp_path), "--rung", "capture", "--json", str(tmp_path / "results")]
+    assert corpus.main(command) == 0
     said = capsys.readouterr().out
-    assert "1 checked" in said and "2 failed with a sentence" in said and "no_such_method" in said
+    assert "1 with a report" in said and "2 failed with a sentence" in said and "no_such_method" in said
+
+    (tmp_path / "good.py").unlink()
+    assert corpus.main(command) == 0
+    again = capsys.readouterr().out.splitlines()
+    assert again[0] == "2 files" and "no_such_method" in "".join(again), "what is known is told and not run again"
+
+
+def test_one_file_of_every_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name in "abcde":
+        (tmp_path / f"{name}.py").write_text("x = 1\n")
+    assert corpus.main([str(tmp_path), "--every", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "3 files" in said and "b.py" not in said and "e.py" in said
