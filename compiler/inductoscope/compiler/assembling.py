@@ -37,7 +37,6 @@ def assembled(report: TargetReport, device: Device, teller: Teller) -> TargetRep
     done = predicted(replace(report, rung=Rung.ASSEMBLE, kernels=tuple(kernels)), device)
     return replace(
         done,
-        phases=(*report.phases, teller.phases[-1]),
         findings=(*report.findings, *resource_findings.of_kernels(done.kernels)),
     )
 

@@ -23,7 +23,7 @@ from inductoscope.compiler.preparation import Prepared
 from inductoscope.compiler.resolve import Program
 from inductoscope.compiler.teller import Teller
 from inductoscope.protocol.messages import Run, Target
-from inductoscope.protocol.report import Benchmark, InputSet, PhaseTime, Place, Rung, Status, TargetReport
+from inductoscope.protocol.report import Benchmark, InputSet, Place, Rung, Status, TargetReport
 
 
 def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller, is_user: IsUser) -> TargetReport:
@@ -47,7 +47,7 @@ def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller,
 
     with teller.phase("measure", Rung.MEASURE, f"measuring {target.name}"):
         benchmark = measure(subject, where.choice.text, request.bench_seconds, progress)
-    return _report(request, benchmark, sets, tuple(teller.phases))
+    return _report(request, benchmark, sets)
 
 
 class _Maker:
@@ -91,9 +91,7 @@ def _refused(request: Run, why: str) -> Benchmark:
     return Benchmark(where=request.device, method="not measured", refused=why)
 
 
-def _report(
-    request: Run, benchmark: Benchmark, sets: tuple[InputSet, ...] = (), phases: tuple[PhaseTime, ...] = ()
-) -> TargetReport:
+def _report(request: Run, benchmark: Benchmark, sets: tuple[InputSet, ...] = ()) -> TargetReport:
     target = request.target
     place = Place(target.file, target.line, target.name)
     refused = benchmark.refused is not None
@@ -106,7 +104,6 @@ def _report(
         status=Status.NOT_RUN if refused else _status(benchmark),
         message=benchmark.refused,
         inputs=sets,
-        phases=phases,
         findings=tuple(finding_at(one.code, place, one.message, Rung.MEASURE) for one in verdicts(benchmark)),
         benchmark=benchmark,
     )

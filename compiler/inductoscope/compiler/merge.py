@@ -18,7 +18,6 @@ from inductoscope.protocol.report import (
     DeviceSync,
     Finding,
     InputSet,
-    PhaseTime,
     Related,
     Rung,
     Severity,
@@ -39,7 +38,6 @@ class Facts:
     syncs: tuple[DeviceSync, ...] = ()
     launches: tuple[kernel_owners.Launch, ...] = ()
     device_findings: tuple[Finding, ...] = ()
-    phases: tuple[PhaseTime, ...] = ()
     compiling_is_off: bool = False
     notes: tuple[str, ...] = ()
 
@@ -80,7 +78,6 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         memory=facts.lower.memory,
         cudagraphs=facts.lower.cudagraphs,
         caches=(*facts.capture.caches, *facts.lower.caches),
-        phases=(*facts.phases, *facts.capture.phases, *facts.lower.phases),
         findings=findings,
         notes=(*facts.notes, *outside, *facts.lower.problems),
     )

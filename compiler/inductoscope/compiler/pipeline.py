@@ -21,6 +21,7 @@ from inductoscope.compiler.merge import Facts
 from inductoscope.compiler.placement import Placement
 from inductoscope.compiler.preparation import Prepared, prepare
 from inductoscope.compiler.teller import Send, Teller
+from inductoscope.compiler.timeline import OURS, Timeline
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Run, RunDone, RunFailed
 from inductoscope.protocol.report import Rung, TargetReport
@@ -28,10 +29,13 @@ from inductoscope.protocol.report import Rung, TargetReport
 
 def run(request: Run, send: Send) -> None:
     """Do `request`; the last message sent is `RunDone` or `RunFailed`."""
+    teller = Teller(request.run_id, send)
     user_code = UserCode(also=(request.target.file,))
-    climb = _Climb(request, Teller(request.run_id, send), user_code)
+    climb = _Climb(request, teller, user_code)
     try:
         report = climb.measure() if request.rung is Rung.MEASURE else climb.observe()
+        with teller.timeline.phase(OURS):
+            files = loader.closure(user_code.is_user)
     except RunFailedError as error:
         send(RunFailed(request.run_id, error.failure, climb.known, loader.closure(user_code.is_user)))
     except BaseException as error:
@@ -40,7 +44,7 @@ def run(request: Run, send: Send) -> None:
             raise
         send(RunFailed(request.run_id, failure, climb.known, loader.closure(user_code.is_user)))
     else:
-        send(RunDone(request.run_id, report, loader.closure(user_code.is_user)))
+        send(RunDone(request.run_id, _timed(report, teller.timeline), files))
 
 
 class _Climb:
@@ -56,42 +60,49 @@ class _Climb:
         """Time the program, with nothing in its way."""
         from inductoscope.compiler import measuring  # brings torch's benchmark and with it setuptools
 
-        where = placement.prepare(self._request.device, self._user_code.is_user)
+        where = self._placement()
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
         return measuring.measured(self._request, prepared, where, self._teller, self._user_code.is_user)
 
     def observe(self) -> TargetReport:
         """Capture, lower and, where it is asked for, assemble."""
-        where = placement.prepare(self._request.device, self._user_code.is_user)
+        where = self._placement()
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
         report = self._drive(prepared, where)
         if where.simulated is not None and report.rung.reaches(Rung.LOWER):
-            report = assembling.predicted(report, where.simulated)
+            with self._teller.timeline.phase("predict"):
+                report = assembling.predicted(report, where.simulated)
         self._tell(report)
         if where.simulated is not None and self._request.rung.reaches(Rung.ASSEMBLE):
             report = assembling.assembled(report, where.simulated, self._teller)
             self._tell(report)
         return report
 
+    def _placement(self) -> Placement:
+        with self._teller.timeline.phase("device"):
+            return placement.prepare(self._request.device, self._user_code.is_user)
+
     def _tell(self, report: TargetReport) -> None:
-        self.known = report
-        self._teller.rung_done(report)
+        self.known = _timed(report, self._teller.timeline)
+        with self._teller.timeline.phase(OURS):
+            self._teller.rung_done(self.known)
 
     def _drive(self, prepared: Prepared, where: Placement) -> TargetReport:
         """Make the calls once with every observer watching."""
         request, target, is_user = self._request, self._request.target, self._user_code.is_user
+        timeline = self._teller.timeline
         depth = Depth.KERNELS if request.rung.reaches(Rung.LOWER) else Depth.GRAPHS
         program = resolve.compile_program(prepared.placed.program, prepared.conventions, target, is_user)
         # A file that names its backend speaks for the whole program; elsewhere our calls are only a sample of it.
         named = prepared.conventions.backend is not None
         extent = Program.WHOLE if named else Program.SAMPLE
-        capture = Capture(self._user_code, target, self._teller.finding, extent)
+        capture = Capture(self._user_code, target, self._teller.finding, extent, timeline)
         # Where neither the file nor the program itself asks for Inductor, its guards are not the program's.
         asked = named or prepared.placed.program.is_compiled
         guards = contextlib.nullcontext() if asked else dynamo.backend_guards_left_out()
         trains = isinstance(prepared.placed.source, Exercise)  # calls that are ours never ask for a backward pass
         backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
-        lowering = Lowering(self._user_code, request.device, depth, backward)
+        lowering = Lowering(self._user_code, request.device, depth, backward, timeline)
         log = CallLog(prepared.placed.source.origin, capture.begin_call)
         try:
             with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), capture, lowering, guards:
@@ -99,20 +110,27 @@ class _Climb:
                 if error is not None:
                     capture.compile_error(error)
         finally:
-            facts = Facts(
-                capture=capture.facts(),
-                lower=lowering.facts(),
-                inputs=tuple(log.sets),
-                phases=tuple(self._teller.phases),
-                compiling_is_off=compiling_is_off(),
-                notes=() if prepared.placed.note is None else (prepared.placed.note,),
-            )
-            reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
-            self.known = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
+            with timeline.phase(OURS):
+                facts = Facts(
+                    capture=capture.facts(),
+                    lower=lowering.facts(),
+                    inputs=tuple(log.sets),
+                    compiling_is_off=compiling_is_off(),
+                    notes=() if prepared.placed.note is None else (prepared.placed.note,),
+                )
+                reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
+                report = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
+            self.known = _timed(report, timeline)
         if request.what_if:
-            question = what_if.Asked(prepared, program, where, self.known)
-            self.known = replace(self.known, what_if=what_if.ask(request.what_if, question, self._user_code))
+            with timeline.phase("what if"):
+                question = what_if.Asked(prepared, program, where, self.known)
+                self.known = replace(self.known, what_if=what_if.ask(request.what_if, question, self._user_code))
         return self.known
+
+
+def _timed(report: TargetReport, timeline: Timeline) -> TargetReport:
+    """The report with the phases of the run so far and how long it took altogether."""
+    return replace(report, phases=timeline.phases(), run_ms=timeline.elapsed_ms())
 
 
 def _with_device(facts: Facts, where: Placement) -> Facts:

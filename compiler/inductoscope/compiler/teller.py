@@ -1,35 +1,32 @@
-"""What a run tells the server while it goes on, and how long its phases take."""
+"""What a run tells the server while it goes on, and the phases that it goes through."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from inductoscope.compiler.timeline import Timeline
 from inductoscope.protocol.messages import FindingFound, LogLine, Message, Progress, RungDone
-from inductoscope.protocol.report import Finding, PhaseTime, Rung, TargetReport
+from inductoscope.protocol.report import Finding, Rung, TargetReport
 
 Send = Callable[[Message], None]
 
 
 @dataclass
 class Teller:
-    """Speaks for the run `run_id`; `phases` are those that ended, with wall time."""
+    """Speaks for the run `run_id`, whose phases go to `timeline`."""
 
     run_id: int
     send: Send
-    phases: list[PhaseTime] = field(default_factory=list)
+    timeline: Timeline = field(default_factory=Timeline)
 
     @contextlib.contextmanager
     def phase(self, name: str, rung: Rung, doing: str) -> Iterator[None]:
         """Say what is being done (`importing model.py`) and take its time."""
         self.progress(rung, doing)
-        started = time.perf_counter()
-        try:
+        with self.timeline.phase(name):
             yield
-        finally:
-            self.phases.append(PhaseTime(name, (time.perf_counter() - started) * 1e3))
 
     def progress(self, rung: Rung, doing: str) -> None:
         """Say what is being done, in words that go on after "while"."""

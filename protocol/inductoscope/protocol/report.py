@@ -353,6 +353,7 @@ class FxNode:
 
 @dataclass(frozen=True)
 class FxGraph:
+    """
     """The nodes of one graph at one stage; `ops` counts the calls among them."""
 
     graph: str
@@ -722,7 +723,10 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class TargetReport:
-    """Everything known about one target; `notes` are sentences about the limits of what is shown."""
+    """Everything known about one target; `notes` are sentences about the limits of what is shown.
+    `run_ms` is the wall time from the request to this report, measured in the worker (one run); the phases without a
+    parent add up to it, but for what lies between them.
+    """
 
     file: str
     name: str
@@ -774,3 +778,4 @@ class Report:
     targets: tuple[TargetReport, ...]
     message: str | None = None
     schema: int = SCHEMA
+    run_ms: float | None = None

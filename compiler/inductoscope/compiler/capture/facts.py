@@ -12,7 +12,6 @@ from inductoscope.protocol.report import (
     Graph,
     GraphBreak,
     GuardFact,
-    PhaseTime,
     Recompile,
     RecompileLimit,
     SkippedFrame,
@@ -36,5 +35,4 @@ class CaptureFacts:
     dimensions: tuple[Dimension, ...] = ()
     skipped: tuple[SkippedFrame, ...] = ()
     caches: tuple[CacheFact, ...] = ()
-    phases: tuple[PhaseTime, ...] = ()
     findings: tuple[Finding, ...] = ()

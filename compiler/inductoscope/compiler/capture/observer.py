@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from types import TracebackType
+from typing import TypeVar
 
 from inductoscope.compiler.capture import phases, specialized
 from inductoscope.compiler.capture.breaks import BreakLog
@@ -27,18 +28,22 @@ from inductoscope.compiler.compat import (
     dynamo_stacks,
     dynamo_trace,
     dynamo_values,
+    phase_events,
 )
 from inductoscope.compiler.compat.errors import is_compile_error
+from inductoscope.compiler.timeline import OURS, Timeline
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding
+
+_Event = TypeVar("_Event")
 
 
 class Capture(contextlib.AbstractContextManager["Capture"]):
     """Collects what Dynamo does while the block runs; `on_finding` gets breaks, recompiles and errors as they happen.
 
     Findings that depend on how the run ends stand only in `facts().findings`.  `program` says whether the calls are all
-    that the user's program does; some facts hold only then.
+    that the user's program does; some facts hold only then.  `timeline` is told how long torch's phases take.
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         target: Target,
         on_finding: Callable[[Finding], None],
         program: Program = Program.SAMPLE,
+        timeline: Timeline | None = None,
     ) -> None:
         self._user_code = user_code
         self._target = target
@@ -60,6 +66,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._values = ValueLog(user_code)
         self._guards = GuardLog(user_code)
         self._phases = PhaseLog()
+        self._timeline = timeline or Timeline()
         self._errors: list[Finding] = []
         self._failures: list[Finding] = []
         self._input_set: int | None = None
@@ -67,12 +74,13 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
 
     def __enter__(self) -> Capture:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(phase_events.told_to(self._timeline))
             stack.enter_context(dynamo_trace.trace_records(self._on_record))
             stack.enter_context(dynamo_trace.recompile_limits(self._on_limit))
-            stack.enter_context(dynamo.graph_breaks(self._on_break))
-            stack.enter_context(dynamo.graphs(self._on_graph))
+            stack.enter_context(dynamo.graph_breaks(self._ours(self._on_break)))
+            stack.enter_context(dynamo.graphs(self._ours(self._on_graph)))
             stack.enter_context(dynamo_values.stores(self._values.store))
-            stack.enter_context(dynamo_guards.compiled_guards(self._guards.meet))
+            stack.enter_context(dynamo_guards.compiled_guards(self._ours(self._guards.meet)))
             stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))
             stack.enter_context(dynamo.guard_failures(self._recompiles.fails))
             stack.enter_context(dynamo.skipped_frames(self._skips.meet))
@@ -114,7 +122,6 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             dimensions=self._guards.dimensions(specializations),
             skipped=self._skips.skipped(),
             caches=self._graphs.caches(),
-            phases=self._phases.phases(),
             findings=self._findings(),
         )
 
@@ -130,6 +137,15 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             *self._warnings.findings(broken=self._breaks.lines()),
             *(() if explained else self._skips.nothing_compiled()),
         )
+
+    def _ours(self, callback: Callable[[_Event], None]) -> Callable[[_Event], None]:
+        """A callback whose time is not torch's."""
+
+        def timed(event: _Event) -> None:
+            with self._timeline.phase(OURS):
+                callback(event)
+
+        return timed
 
     def _on_record(self, record: dynamo_trace.Record) -> None:
         compile_id = record.compile_id

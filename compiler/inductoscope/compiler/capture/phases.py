@@ -1,11 +1,10 @@
-"""How long compiling took, by torch's own clock."""
+"""How long Dynamo took for a compilation, by torch's own clock."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
 from inductoscope.compiler.compat import dynamo_trace
-from inductoscope.protocol.report import PhaseTime
 
 RECORD = "compilation_metrics"
 
@@ -27,8 +26,3 @@ class PhaseLog:
     def seconds(self, compile_id: str) -> float:
         """Time that Dynamo spent on one compilation, 0 where unknown."""
         return self._seconds.get(compile_id, 0.0)
-
-    def phases(self) -> tuple[PhaseTime, ...]:
-        """Time spent in Dynamo, over all compilations."""
-        total = sum(self._seconds.values())
-        return (PhaseTime("dynamo", round(total * 1000, 3)),) if self._seconds else ()

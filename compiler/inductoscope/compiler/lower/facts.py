@@ -14,7 +14,6 @@ from inductoscope.protocol.report import (
     Kernel,
     Memory,
     PassFact,
-    PhaseTime,
     Recomputation,
     SavedTensor,
     Wrapper,
@@ -52,6 +51,5 @@ class LowerFacts:
     saved: tuple[SavedTensor, ...] = ()
     recomputed: tuple[Recomputation, ...] = ()
     caches: tuple[CacheFact, ...] = ()
-    phases: tuple[PhaseTime, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[str, ...] = ()

@@ -29,13 +29,13 @@ from inductoscope.compiler.lower.kernels import KernelBuilder
 from inductoscope.compiler.lower.library import Fallback, fallbacks, library_findings
 from inductoscope.compiler.lower.line_map import source_of
 from inductoscope.compiler.lower.memory import add, memory_of
-from inductoscope.compiler.lower.phases import Stopwatch
 from inductoscope.compiler.lower.places import Ownership, Places
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
 from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
 
+from inductoscope.compiler.timeline import EAGER, OURS, Timeline
 _LOG = logging.getLogger(__name__)
 
 Runner = Callable[..., Any]
@@ -69,15 +69,25 @@ class _Graph:
 
 
 class Lowering(contextlib.AbstractContextManager["Lowering"]):
-    """Observes Inductor while the block runs.  `device` is `cpu` or `sim:NAME`; a simulation has to be active then."""
+    """Observes Inductor while the block runs.  `device` is `cpu` or `sim:NAME`; a simulation has to be active then.
 
-    def __init__(self, user_code: Ownership, device: str, depth: Depth, backward: Backward = Backward.ALWAYS) -> None:
+    `timeline` is told how long graphs run op by op, and what reading facts costs.
+    """
+
+    def __init__(
+        self,
+        user_code: Ownership,
+        device: str,
+        depth: Depth,
+        backward: Backward = Backward.ALWAYS,
+        timeline: Timeline | None = None,
+    ) -> None:
         self._user_code = user_code
         self._places = Places(user_code)
         self._depth = depth
         self._backward = backward
         self._simulation = _simulation() if device.startswith("sim:") else None
-        self._clock = Stopwatch()
+        self._timeline = timeline or Timeline()
         self._graphs: list[_Graph] = []
         self._errors: list[Finding] = []
         self._problems: list[str] = []
@@ -106,7 +116,6 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             wrappers=tuple(wrapper for graph in self._graphs for wrapper in graph.wrappers),
             memory=memory,
             cudagraphs=cudagraphs.summary(verdicts),
-            phases=self._clock.times(),
             findings=(
                 *self._errors,
                 *(found for graph in self._graphs for found in graph.signatures.findings(graph.verdict.place)),
@@ -126,7 +135,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         ) -> Runner:
             if self._depth is Depth.GRAPHS:
                 return self._runner(model)
-            runner = self._runner(copied(model))  # Inductor changes the graph it is given
+            with self._timeline.phase(OURS):
+                runner = self._runner(copied(model))  # Inductor changes the graph it is given
             user = settings({**backend.config, **(config_patches or {})})
             graph = self._lower(model, list(inputs), user, getattr(backend, "name", None))
 
@@ -140,7 +150,14 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         return compile_graph
 
     def _runner(self, graph: torch.fx.GraphModule) -> Runner:
-        return self._simulation.eager(graph) if self._simulation else graph.forward
+        forward = self._simulation.eager(graph) if self._simulation else graph.forward
+        graph_id, _ = compat.compile_id()
+
+        def run(*args: Any) -> Any:
+            with self._timeline.phase(EAGER, graph_id):
+                return forward(*args)
+
+        return run
 
     def _lower(
         self, model: torch.fx.GraphModule, inputs: list[Any], user: dict[str, Any], region: str | None
@@ -153,10 +170,9 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         verdict = cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user))
         graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward))
         choices = Choices()
-        recording = Recording(lambda noted: self._keep(graph, noted, choices), self._clock)
+        recording = Recording(lambda noted: self._keep(graph, noted, choices))
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(self._clock.phase("autograd"))
                 stack.enter_context(record_mode(choices))
                 stack.enter_context(recording.watching())
                 stack.enter_context(graph.verdict.deciding())
@@ -179,7 +195,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
     def _keep(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
         """Read what was noted while Inductor still holds the scheduler; a failure to do so must not change the run."""
         try:
-            with self._clock.phase("reading facts"), compat.without_guards(noted.graph):
+            with self._timeline.phase(OURS), compat.without_guards(noted.graph):
                 self._read(graph, noted, choices)
         except Exception as error:  # an unknown version of torch may surprise in any way
             _LOG.warning("cannot read graph %s", graph.id, exc_info=True)

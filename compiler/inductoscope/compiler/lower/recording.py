@@ -15,7 +15,6 @@ import torch
 
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.compat import kernel_calls
-from inductoscope.compiler.lower.phases import Stopwatch
 from inductoscope.compiler.lower.provenance import Provenance
 from inductoscope.compiler.lower.record_mode import RecordedKernel
 
@@ -90,9 +89,8 @@ class Compilation:
 class Recording:
     """Notes every compilation while `watching`; each finished one goes to `on_compiled` with its graph still alive."""
 
-    def __init__(self, on_compiled: Callable[[Compilation], None], clock: Stopwatch) -> None:
+    def __init__(self, on_compiled: Callable[[Compilation], None]) -> None:
         self._on_compiled = on_compiled
-        self._clock = clock
         self._provenance = Provenance()
         self._compilations: dict[int, Compilation] = {}
         self._extern_names: dict[int, str] = {}
@@ -120,19 +118,12 @@ class Recording:
             (compat.BUFFER_INPLACE, self._counting("inplace")),
             *((point, self._generated_call) for point in compat.GENERATED_CALL),
             *((point, self._define_kernel) for point in compat.DEFINE_KERNEL),
-            *((point, self._timed("graph passes")) for point in compat.PASSES),
-            (compat.GRAPH_RUN, self._timed("lowering")),
-            (compat.SCHEDULER_INIT, self._timed("scheduling")),
-            (compat.COMPILE_INNER, self._timed("inductor")),
         ]
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._provenance.watching())
             for point, make in points:
                 stack.enter_context(compat.replaced(point, make))
             yield
-
-    def _timed(self, phase: str) -> compat.Make:
-        return compat.around(lambda *_args, **_kwargs: self._clock.phase(phase))
 
     def _of(self, graph: Any) -> Compilation:
         root = compat.root_graph(graph)
@@ -163,8 +154,7 @@ class Recording:
 
     def _codegen(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def codegen(graph: Any) -> Any:
-            with self._clock.phase("code generation"):
-                result = original(graph)
+            result = original(graph)
             wrapper = result[0] if isinstance(result, tuple) else result
             self._of(graph).wrapper = str(getattr(wrapper, "value", wrapper))
             return result
