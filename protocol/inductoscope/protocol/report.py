@@ -353,7 +353,6 @@ class FxNode:
 
 @dataclass(frozen=True)
 class FxGraph:
-    """
     """The nodes of one graph at one stage; `ops` counts the calls among them."""
 
     graph: str
@@ -724,6 +723,7 @@ class Benchmark:
 @dataclass(frozen=True)
 class TargetReport:
     """Everything known about one target; `notes` are sentences about the limits of what is shown.
+
     `run_ms` is the wall time from the request to this report, measured in the worker (one run); the phases without a
     parent add up to it, but for what lies between them.
     """
@@ -762,6 +762,7 @@ class TargetReport:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     benchmark: Benchmark | None = None
+    run_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -778,4 +779,3 @@ class Report:
     targets: tuple[TargetReport, ...]
     message: str | None = None
     schema: int = SCHEMA
-    run_ms: float | None = None
