@@ -353,13 +353,19 @@ class FxNode:
 
 @dataclass(frozen=True)
 class FxGraph:
-    """The nodes of one graph at one stage; `ops` counts the calls among them."""
+    """The nodes of one graph at one stage; `ops` counts the calls among them, as torch does.
+
+    `body` names a function that an operator of the graph calls (a branch of `cond`, a checkpointed region), by the path
+    of its module.  `left_out` is the number of nodes of a graph that is too large to be told node by node.
+    """
 
     graph: str
     stage: Stage
     phase: Phase
     ops: int
     nodes: tuple[FxNode, ...]
+    body: str | None = None
+    left_out: int = 0
 
 
 class SavedKind(enum.Enum):
@@ -374,7 +380,8 @@ class SavedKind(enum.Enum):
 class SavedTensor:
     """A value that the forward pass of a graph keeps for the backward pass, with the forward line that makes it.
 
-    `bytes` is null where a size is symbolic and has no hint.
+    `bytes` is what its elements take, null for a size, and where a symbolic size has no hint.  `base` names the value
+    that it is a view of, which is kept alive with it; a view of an input is an input.
     """
 
     graph: str
@@ -385,19 +392,29 @@ class SavedTensor:
     op: str | None = None
     file: str | None = None
     line: int | None = None
+    base: str | None = None
+
+
+class RecomputeReason(enum.Enum):
+    """Who asked for an operator to be computed again."""
+
+    PARTITIONER = "partitioner"  # torch found that computing is cheaper than reading the result from memory
+    CHECKPOINT = "checkpoint"  # the program did (torch.utils.checkpoint)
 
 
 @dataclass(frozen=True)
 class Recomputation:
     """An operator that the backward pass of a graph computes again instead of keeping its result.
 
-    `reason` says who asked for it: the partitioner, or the program (activation checkpointing).
+    `view` says that it computes nothing, and only looks at the same memory in another way.
     """
 
     graph: str
     name: str
     op: str
-    reason: str
+    reason: RecomputeReason
+    text: str | None = None
+    view: bool = False
     file: str | None = None
     line: int | None = None
 

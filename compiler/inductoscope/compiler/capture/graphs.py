@@ -6,12 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from torch import fx
+
+from inductoscope.compiler import fx_nodes
 from inductoscope.compiler.capture import caches, dtypes, loops, nodes
 from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.compat import dynamo, dynamo_stacks
+from inductoscope.compiler.fx_nodes import Allowance, Seen
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
-from inductoscope.protocol.report import CacheFact, Finding, Graph
+from inductoscope.protocol.report import CacheFact, Finding, FxGraph, Graph, Phase, Place, Stage
+
+MOST_NODES = 4000
+"""Nodes that the captured graphs of one run are told with; a node costs about 0.1 ms of processor time on its way."""
 
 PIECE_RECORD = "optimize_ddp_split_child"  # one for each graph that DDPOptimizer makes of a captured one
 
@@ -21,6 +28,7 @@ class _Seen:
     """A graph and what was read off it; the graph itself is not kept, for the backend may change it."""
 
     graph: Graph
+    nodes: tuple[FxGraph, ...]
     unrolled: loops.Unrolled | None
     leaks: tuple[dtypes.Leak, ...]
     bypass: caches.Bypass | None
@@ -37,12 +45,14 @@ class GraphLog:
         self._backward = False
         self._seen: list[_Seen] = []
         self._pieces: Counter[str] = Counter()
+        self._nodes_to_tell = Allowance(MOST_NODES)
 
     def meet(self, event: dynamo.GraphEvent) -> None:
         """Take in a graph."""
         self._seen.append(
             _Seen(
                 graph=self._graph(event),
+                nodes=self._told(event),
                 unrolled=loops.unrolled(event.module, self._user_code),
                 leaks=tuple(dtypes.leaks(event.module, self._user_code)),
                 bypass=caches.bypass(event.module, self._user_code) if event.inductor else None,
@@ -61,6 +71,10 @@ class GraphLog:
     def graphs(self) -> tuple[Graph, ...]:
         """Every graph."""
         return tuple(seen.graph for seen in self._seen)
+
+    def fx_graphs(self) -> tuple[FxGraph, ...]:
+        """The nodes of every graph."""
+        return tuple(told for seen in self._seen for told in seen.nodes)
 
     def caches(self) -> tuple[CacheFact, ...]:
         """What is known of the compile caches."""
@@ -83,6 +97,14 @@ class GraphLog:
         if place is None or not self._user_code.is_user(place.file):
             return Graph(event.compile_id, self._target.name, self._target.file, self._target.line, ops)
         return Graph(event.compile_id, place.function, place.file, place.line, ops)
+
+    def _told(self, event: dynamo.GraphEvent) -> tuple[FxGraph, ...]:
+        seen = Seen(event.compile_id, Stage.CAPTURED, Phase.FORWARD)
+        return tuple(fx_nodes.told(event.module, seen, self._place, self._nodes_to_tell))
+
+    def _place(self, node: fx.Node) -> Place | None:
+        """The line that Dynamo traced when it made the node; an input belongs to none."""
+        return None if node.op == "placeholder" else self._user_code.innermost_user(nodes.stack(node))
 
     def _never_saved(self, seen: _Seen) -> bool:
         return self._program is caches.Program.WHOLE and seen.trains and not seen.bypass and not self._backward

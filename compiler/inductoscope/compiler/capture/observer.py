@@ -113,6 +113,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         specializations = self._specializations.specializations()
         return CaptureFacts(
             graphs=self._graphs.graphs(),
+            fx_graphs=self._graphs.fx_graphs(),
             breaks=self._breaks.breaks(),
             recompiles=self._recompiles.recompiles(),
             recompile_limit=self._recompiles.limit(),

@@ -11,13 +11,10 @@ from torch import fx
 
 from inductoscope.compiler.capture import nodes
 from inductoscope.compiler.compat import dynamo, dynamo_values
-from inductoscope.compiler.compat.dynamo_values import Layout, Size, StoreEvent
+from inductoscope.compiler.compat.dynamo_values import Layout, StoreEvent
+from inductoscope.compiler.layouts import devices_of, layouts_of, several_text, size_text, text_of
 from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol.input_values import tensor_text
 from inductoscope.protocol.report import ValueFact
-
-MOST_LISTED = 8
-"""Tensors of one list or tuple that are written out."""
 
 
 class ValueLog:
@@ -55,7 +52,7 @@ class ValueLog:
             self._found.setdefault((fact.file, fact.line, fact.name, fact.text, fact.stride, fact.device), fact)
 
     def _of_store(self, store: StoreEvent, graph: str) -> ValueFact | None:
-        layouts = _layouts([dynamo_values.traced_value(node) for node in store.nodes])
+        layouts = layouts_of([dynamo_values.traced_value(node) for node in store.nodes])
         if not layouts:
             return None
         at, last = store.at, store.nodes[-1]
@@ -71,7 +68,7 @@ class ValueLog:
             at = self._user_code.innermost(nodes.stack(node))
             value = dynamo_values.traced_value(node)
             several = isinstance(value, list | tuple)
-            layouts = _layouts(value if several else [value])
+            layouts = layouts_of(value)
             if at is None or not layouts:
                 continue
             if last is not None and open_at != (at.file, at.line):
@@ -82,33 +79,13 @@ class ValueLog:
             yield last
 
 
-def text_of(layout: Layout) -> str:
-    """`f32[s77=4, 128]`."""
-    return tensor_text(layout.dtype, [_size(size) for size in layout.sizes])
-
-
-def _layouts(values: list[object] | tuple[object, ...]) -> tuple[Layout, ...]:
-    """The layouts of tensors; nothing where any of the values is none."""
-    found = tuple(layout for value in values if (layout := dynamo_values.layout(value)) is not None)
-    return found if len(found) == len(values) else ()
-
-
 def _fact(
     file: str, line: int, op: str | None, layouts: tuple[Layout, ...], several: bool, graph: str, name: str | None
 ) -> ValueFact:
-    texts = [text_of(layout) for layout in layouts[:MOST_LISTED]]
-    more = [f"… {len(layouts) - MOST_LISTED} more"] if len(layouts) > MOST_LISTED else []
-    text = f"({', '.join([*texts, *more])})" if several else texts[0]
+    text = several_text(layouts) if several else text_of(layouts[0])
     strides = None if several else layouts[0].strides
-    stride = None if strides is None else tuple(_size(size) for size in strides)
-    devices = ", ".join(dict.fromkeys(layout.device for layout in layouts))
-    return ValueFact(file, line, op, text, graph, devices, name, stride)
-
-
-def _size(size: Size) -> str:
-    if not size.is_symbolic or size.value is None:
-        return size.expression
-    return f"{size.expression}={size.value}"
+    stride = None if strides is None else tuple(size_text(size) for size in strides)
+    return ValueFact(file, line, op, text, graph, devices_of(layouts), name, stride)
 
 
 def _op(node: fx.Node) -> str:
