@@ -419,11 +419,34 @@ class Recomputation:
     line: int | None = None
 
 
+class PassStage(enum.Enum):
+    """Which of torch's parts ran a pass."""
+
+    DYNAMO = "dynamo"  # on the captured graph, before the backend gets it
+    PRE_GRAD = "pre-grad"  # Inductor, on the captured graph
+    AUTOGRAD = "autograd"  # AOTAutograd, on what it has traced
+    JOINT = "joint"  # Inductor, on forward and backward in one; on the one graph there is, for inference
+    FREEZING = "freezing"  # Inductor, with the parameters as constants
+    POST_GRAD = "post-grad"  # Inductor, on the forward or the backward graph
+
+
+@dataclass(frozen=True)
+class PatternFact:
+    """A pattern that a pass found and replaced: how often, how many nodes in all, and the user's lines of those."""
+
+    name: str
+    fired: int
+    nodes: int
+    lines: tuple[Place, ...] = ()
+
+
 @dataclass(frozen=True)
 class PassFact:
-    """A pass over an FX graph that changed it, with the number of operators before and after.
+    """A pass over an FX graph that changed it, with the number of operators (calls) before and after.
 
-    `fired` is how often it found something to change, null where torch does not count it.
+    `name` is torch's own name for it.  `fired` is how often its patterns matched, null for a pass without patterns.
+    `subgraph` names the part of the graph that was changed (a branch of `torch.cond`), null for the graph itself.  Passes
+    over the joint graph have the phase forward.
     """
 
     graph: str
@@ -432,6 +455,9 @@ class PassFact:
     ops_before: int
     ops_after: int
     fired: int | None = None
+    stage: PassStage = PassStage.POST_GRAD
+    subgraph: str | None = None
+    patterns: tuple[PatternFact, ...] = ()
 
 
 class ProbeOutcome(enum.Enum):

@@ -94,7 +94,14 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
     parser.add_argument("--rung", metavar="RUNG", help="capture, lower, assemble (default) or measure")
-    parser.add_argument("--show", default="", metavar="LIST", help="more of: kernels, backward, guards, phases, all")
+    _add_probe(parser)
+    parts = "kernels, backward, guards, phases, passes, all"
+    parser.add_argument("--show", default="", metavar="LIST", help=f"more of: {parts}")
+
+
+def _add_probe(parser: argparse.ArgumentParser) -> None:
+    away = "do not try other sizes of the inputs after the run"
+    parser.add_argument("--no-probe", action="store_true", help=away)
 
 
 def _add_bench(parser: argparse.ArgumentParser) -> None:

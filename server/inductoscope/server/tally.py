@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inductoscope.protocol.report import Graph, Kernel, KernelLanguage, Phase, TargetReport
+from inductoscope.protocol.report import FxGraph, Graph, Kernel, KernelLanguage, Phase, Stage, TargetReport
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts; `library` of the `kernels` are library calls."""
+    """Counts; `library` of the `kernels` are library calls, and `lowered` are the operators that passes leave.
+
+    `lowered` is null where not every graph is known after its passes.
+    """
 
     graphs: int
     ops: int
@@ -20,6 +23,7 @@ class Tally:
     library: int
     breaks: int
     recompiles: int
+    lowered: int | None = None
 
     @property
     def generated(self) -> int:
@@ -37,7 +41,19 @@ def of(report: TargetReport) -> Tally:
         library=sum(kernel.language is KernelLanguage.EXTERN for kernel in kernels),
         breaks=len(report.breaks),
         recompiles=len(report.recompiles),
+        lowered=_lowered(report, graphs),
     )
+
+
+def _lowered(report: TargetReport, graphs: list[Graph]) -> int | None:
+    """The operators of these graphs after Inductor's passes."""
+    after = {graph.graph: graph for graph in report.fx_graphs if _is_lowered_forward(graph)}
+    known = [after[graph.id].ops for graph in graphs if graph.id in after]
+    return sum(known) if known and len(known) == len(graphs) else None
+
+
+def _is_lowered_forward(graph: FxGraph) -> bool:
+    return graph.stage is Stage.LOWERED and graph.phase is Phase.FORWARD
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inductoscope.protocol import devices
-from inductoscope.protocol.report import Benchmark, Predicted, Resources, Status, TargetReport, Timing
+from inductoscope.protocol.report import Benchmark, PatternFact, Predicted, Resources, Status, TargetReport, Timing
 from inductoscope.server import tally
-from inductoscope.server.tally import Forecast
+from inductoscope.server.tally import Forecast, Tally
 
 _BOUNDS = {
     "memory": "memory-bound",
@@ -37,6 +37,17 @@ def lines(places: Sequence[tuple[str, int]], own: str) -> str:
     names = [f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}" for file, line in outside]
     head = f"{'line' if len(inside) == 1 else 'lines'} {', '.join(map(str, inside))}" if inside else ""
     return ", ".join([head, *names] if head else names)
+
+
+def pattern(fact: PatternFact, own: str) -> str:
+    """A pattern that a pass replaced: `addmm x2 (lines 19, 34)`."""
+    where = lines([(place.file, place.line) for place in fact.lines], own)
+    return f"{fact.name}{f' x{fact.fired}' if fact.fired > 1 else ''}{f' ({where})' if where else ''}"
+
+
+def change(before: int, after: int) -> str:
+    """A number before and after: `19 -> 2`, or just `19`."""
+    return f"{before} -> {after}" if before != after else str(before)
 
 
 def size(count_of_bytes: int) -> str:
@@ -135,6 +146,13 @@ def counts(report: TargetReport) -> tuple[str, str, str, str, str]:
         count(done.breaks, "break"),
         count(done.recompiles, "recompile"),
     )
+
+
+def operators(counts: Tally) -> str:
+    """`37 ops`, or `37 captured ops -> 31 after passes` where it is known what the passes left."""
+    if counts.lowered is None:
+        return count(counts.ops, "op")
+    return f"{count(counts.ops, 'captured op')} -> {counts.lowered} after passes"
 
 
 def kernels(generated: int, library: int) -> str:

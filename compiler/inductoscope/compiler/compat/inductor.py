@@ -309,6 +309,13 @@ def operator_of(node: torch.fx.Node) -> Operator | None:
     return Operator(target.namespace, target._schema.name.split("::")[-1], views)
 
 
+def qualified_name(target: Any) -> str | None:
+    """An operator's name without its overload (`aten.add`); None for anything else."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return None
+    return target._schema.name.replace("::", ".")
+
+
 def higher_order_name(node: torch.fx.Node) -> str | None:
     """The name of an operator that takes functions (`cond`, the launch of a hand-written kernel), else None."""
     return str(node.target.name()) if isinstance(node.target, torch._ops.HigherOrderOperator) else None

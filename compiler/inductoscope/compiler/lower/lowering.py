@@ -20,6 +20,7 @@ from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.kernel_owners import own_name
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.backward import BackwardPasses
+from inductoscope.compiler.lower.dynamo_passes import DynamoPasses
 from inductoscope.compiler.lower.eager import copied
 from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
 from inductoscope.compiler.lower.facts import Backward, Depth, LowerFacts
@@ -29,6 +30,7 @@ from inductoscope.compiler.lower.kernels import KernelBuilder
 from inductoscope.compiler.lower.library import Fallback, fallbacks, library_findings
 from inductoscope.compiler.lower.line_map import source_of
 from inductoscope.compiler.lower.memory import add, memory_of
+from inductoscope.compiler.lower.passes import PassWatch
 from inductoscope.compiler.lower.places import Ownership, Places
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
@@ -60,6 +62,7 @@ class _Graph:
     verdict: cudagraphs.Verdict
     signatures: Signatures
     backward: BackwardPasses
+    passes: PassWatch
     groups: list[FusionGroup] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)
@@ -88,6 +91,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._backward = backward
         self._simulation = _simulation() if device.startswith("sim:") else None
         self._timeline = timeline or Timeline()
+        self._tidying = DynamoPasses()
         self._graphs: list[_Graph] = []
         self._errors: list[Finding] = []
         self._problems: list[str] = []
@@ -96,6 +100,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
     def __enter__(self) -> Lowering:
         """Take the place of the default backend."""
         self._stack.enter_context(compat.replaced(compat.ENTRY, lambda _: self._entry()))
+        self._stack.enter_context(self._tidying.watching())
         return self
 
     def __exit__(
@@ -116,6 +121,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             wrappers=tuple(wrapper for graph in self._graphs for wrapper in graph.wrappers),
             memory=memory,
             cudagraphs=cudagraphs.summary(verdicts),
+            passes=tuple(fact for graph in self._graphs for fact in graph.passes.facts()),
             findings=(
                 *self._errors,
                 *(found for graph in self._graphs for found in graph.signatures.findings(graph.verdict.place)),
@@ -168,13 +174,15 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._graphs = [g for g in self._graphs if g.id != graph_id or g.attempt == attempt]
         names = tuple(node.name for node in model.graph.nodes if node.op == "placeholder")
         verdict = cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user))
-        graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward))
+        passes = PassWatch(graph_id, self._places, self._tidying.take(graph_id, attempt))
+        graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward), passes)
         choices = Choices()
         recording = Recording(lambda noted: self._keep(graph, noted, choices))
         try:
             with contextlib.ExitStack() as stack:
                 stack.enter_context(record_mode(choices))
                 stack.enter_context(recording.watching())
+                stack.enter_context(graph.passes.watching())
                 stack.enter_context(graph.verdict.deciding())
                 stack.enter_context(graph.backward.deciding())
                 if self._simulation:

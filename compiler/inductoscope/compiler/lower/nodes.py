@@ -21,11 +21,15 @@ def op_name(node: torch.fx.Node) -> str | None:
     """The operator of a graph node without its overload (`aten.add`), or None for inputs and constants."""
     if node.op != "call_function":
         return None
-    operator = compat.operator_of(node)
-    if operator is not None:
-        return f"{operator.namespace}.{operator.name}"
+    name = compat.qualified_name(node.target)
+    if name is not None:
+        return name
+    if getattr(node.target, "__module__", None) in _PYTHON_OPERATORS:
+        return None
     name = compat.higher_order_name(node) or getattr(node.target, "__name__", None) or str(node.target)
-    return None if getattr(node.target, "__module__", None) in _PYTHON_OPERATORS else name
+    # A pattern that is lowered as a whole stands in the graph as a function of Inductor's, which keeps the operator.
+    replaced = compat.qualified_name(node.meta.get("original_aten"))
+    return name if compat.higher_order_name(node) is not None or replaced is None else replaced
 
 
 class Origins:

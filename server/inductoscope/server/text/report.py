@@ -18,7 +18,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import tally, words
-from inductoscope.server.text import benchmark, findings, kernels
+from inductoscope.server.text import benchmark, findings, kernels, passes
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
@@ -40,6 +40,8 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
         for recompile in report.recompiles:
             yield gap()
             yield from _recompile(recompile, view)
+    if view.has(Part.PASSES):
+        yield from passes.tables(report, view)
     yield from kernels.tables(report, view)
     if view.has(Part.KERNELS):
         yield from kernels.sources(report, view)
@@ -86,7 +88,7 @@ def totals(report: TargetReport) -> str:
     if counts.kernels:
         generated = words.count(counts.generated, "kernel")
         became = f" -> {generated}, {words.count(counts.library, 'library call')}"
-    ops = words.count(counts.ops, "op")
+    ops = words.operators(counts)
     breaks = words.count(counts.breaks, "break")
     again = f", {words.count(counts.recompiles, 'recompile')}" if counts.recompiles else ""
     return f"{words.count(counts.graphs, 'graph')}, {ops}{became}, {breaks}{again}{_predicted(report)}"

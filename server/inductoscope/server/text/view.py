@@ -17,6 +17,7 @@ class Part(enum.Enum):
     BACKWARD = "backward"
     GUARDS = "guards"
     PHASES = "phases"
+    PASSES = "passes"
     ALL = "all"
 
 
