@@ -5,7 +5,7 @@ Knows neither when a graph is seen nor what becomes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from torch import fx
@@ -15,7 +15,7 @@ from inductoscope.compiler.layouts import devices_of, layouts_of, several_text, 
 from inductoscope.protocol.report import FxGraph, FxNode, Phase, Place, Stage
 
 MOST_TEXT = 1000
-"""Characters of a node's arguments that are written out; only literal data, and what a large graph returns, is longer."""
+"""Characters of a node's arguments that are written out; only literal data and results of large graphs are longer."""
 
 _CALLS = frozenset({"call_function", "call_method", "call_module"})
 
@@ -55,6 +55,13 @@ def told(module: fx.GraphModule, seen: Seen, place_of: PlaceOf, allowance: Allow
         yield FxGraph(seen.graph, seen.stage, seen.phase, ops, told_nodes or (), body, left_out)
 
 
+def left_out(graphs: Iterable[FxGraph]) -> Iterator[str]:
+    """A sentence about the graphs that are told without their nodes, if there are any."""
+    left = [f"{one.graph} {one.stage.value} {one.phase.value} ({one.left_out} nodes)" for one in graphs if one.left_out]
+    if left:
+        yield f"Too large to be listed node by node: {', '.join(left)}."
+
+
 def _bodies(module: fx.GraphModule, name: str | None) -> Iterator[tuple[str | None, fx.GraphModule]]:
     yield name, module
     for child_name, child in module.named_children():
@@ -63,8 +70,9 @@ def _bodies(module: fx.GraphModule, name: str | None) -> Iterator[tuple[str | No
 
 
 def _node(node: fx.Node, place_of: PlaceOf) -> FxNode:
-    text, device = described(node)
-    place = place_of(node) if node.op != "output" else None
+    returns = node.op == "output"
+    text, device = (None, None) if returns else described(node)
+    place = None if returns else place_of(node)
     return FxNode(
         name=node.name,
         op=node.op,

@@ -5,10 +5,10 @@ Knows the report's rules (what makes a target compiled, partial, eager or failed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from inductoscope.compiler import kernel_owners
+from inductoscope.compiler import fx_nodes, kernel_owners
 from inductoscope.compiler.capture import CaptureFacts
 from inductoscope.compiler.failures import IsUser
 from inductoscope.compiler.lower import LowerFacts
@@ -17,10 +17,13 @@ from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import (
     DeviceSync,
     Finding,
+    Graph,
     InputSet,
+    Phase,
     Related,
     Rung,
     Severity,
+    Stage,
     Status,
     TargetReport,
 )
@@ -47,6 +50,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
     found = (*facts.capture.findings, *facts.lower.findings, *facts.device_findings)
     findings = distinct(one if is_user(one.file) else _at_target(one, target) for one in found)
     status, message = _status(facts, findings)
+    fx_graphs = (*facts.capture.fx_graphs, *facts.lower.fx_graphs)
     kernels = [kernel_owners.owned(kernel, target) for kernel in facts.lower.kernels]
     outside = kernel_owners.outside_of_graphs(kernels, facts.launches)
     return TargetReport(
@@ -58,7 +62,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         status=status,
         message=message,
         inputs=facts.inputs,
-        graphs=facts.capture.graphs,
+        graphs=(*facts.capture.graphs, *_backward_graphs(facts)),
         breaks=facts.capture.breaks,
         recompiles=facts.capture.recompiles,
         recompile_limit=facts.capture.recompile_limit,
@@ -66,7 +70,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         values=facts.capture.values,
         guards=facts.capture.guards,
         dimensions=facts.capture.dimensions,
-        fx_graphs=(*facts.capture.fx_graphs, *facts.lower.fx_graphs),
+        fx_graphs=fx_graphs,
         passes=facts.lower.passes,
         saved=facts.lower.saved,
         recomputed=facts.lower.recomputed,
@@ -79,8 +83,17 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         cudagraphs=facts.lower.cudagraphs,
         caches=(*facts.capture.caches, *facts.lower.caches),
         findings=findings,
-        notes=(*facts.notes, *outside, *facts.lower.problems),
+        notes=(*facts.notes, *outside, *fx_nodes.left_out(fx_graphs), *facts.lower.problems),
     )
+
+
+def _backward_graphs(facts: Facts) -> Iterator[Graph]:
+    """The backward graph of each captured one that AOTAutograd made one for."""
+    captured = {graph.id: graph for graph in facts.capture.graphs}
+    for cut in facts.lower.fx_graphs:
+        whole = (cut.stage, cut.phase, cut.body) == (Stage.PARTITIONED, Phase.BACKWARD, None)
+        if whole and cut.graph in captured:
+            yield replace(captured[cut.graph], ops=cut.ops, phase=Phase.BACKWARD)
 
 
 def _at_target(finding: Finding, target: Target) -> Finding:

@@ -53,7 +53,7 @@ def _lowered(report: TargetReport, graphs: list[Graph]) -> int | None:
 
 
 def _is_lowered_forward(graph: FxGraph) -> bool:
-    return graph.stage is Stage.LOWERED and graph.phase is Phase.FORWARD
+    return (graph.stage, graph.phase, graph.body) == (Stage.LOWERED, Phase.FORWARD, None)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,14 @@ def forecast(report: TargetReport) -> Forecast | None:
     return Forecast(sum(known), len(known), len(times)) if known else None
 
 
+def forward_graphs(report: TargetReport) -> list[Graph]:
+    """The graphs that were captured; those of backward passes are made of them."""
+    return [graph for graph in report.graphs if graph.phase is Phase.FORWARD]
+
+
 def first_graphs(report: TargetReport) -> list[Graph]:
     """The forward graphs of the first version of each function."""
-    return [graph for graph in report.graphs if graph.phase is Phase.FORWARD and is_first_version(graph.id)]
+    return [graph for graph in forward_graphs(report) if is_first_version(graph.id)]
 
 
 def first_kernels(report: TargetReport) -> list[Kernel]:

@@ -18,7 +18,7 @@ from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import CacheFact, Finding, FxGraph, Graph, Phase, Place, Stage
 
 MOST_NODES = 4000
-"""Nodes that the captured graphs of one run are told with; a node costs about 0.1 ms of processor time on its way."""
+"""Nodes that the captured graphs of one run are told with; a node costs 0.06 ms of processor time and 0.2 kB."""
 
 PIECE_RECORD = "optimize_ddp_split_child"  # one for each graph that DDPOptimizer makes of a captured one
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.fx_nodes import Allowance
 from inductoscope.compiler.kernel_owners import own_name
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.backward import BackwardPasses
@@ -25,6 +26,7 @@ from inductoscope.compiler.lower.eager import copied
 from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
 from inductoscope.compiler.lower.facts import Backward, Depth, LowerFacts
 from inductoscope.compiler.lower.findings import finding
+from inductoscope.compiler.lower.fx_graphs import MOST_NODES, GraphStages
 from inductoscope.compiler.lower.groups import build_groups
 from inductoscope.compiler.lower.kernels import KernelBuilder
 from inductoscope.compiler.lower.library import Fallback, fallbacks, library_findings
@@ -35,9 +37,9 @@ from inductoscope.compiler.lower.places import Ownership, Places
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
+from inductoscope.compiler.timeline import EAGER, OURS, Timeline
 from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
 
-from inductoscope.compiler.timeline import EAGER, OURS, Timeline
 _LOG = logging.getLogger(__name__)
 
 Runner = Callable[..., Any]
@@ -63,6 +65,7 @@ class _Graph:
     signatures: Signatures
     backward: BackwardPasses
     passes: PassWatch
+    stages: GraphStages
     groups: list[FusionGroup] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)
@@ -92,6 +95,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._simulation = _simulation() if device.startswith("sim:") else None
         self._timeline = timeline or Timeline()
         self._tidying = DynamoPasses()
+        self._nodes_to_tell = Allowance(MOST_NODES)
         self._graphs: list[_Graph] = []
         self._errors: list[Finding] = []
         self._problems: list[str] = []
@@ -122,6 +126,9 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             memory=memory,
             cudagraphs=cudagraphs.summary(verdicts),
             passes=tuple(fact for graph in self._graphs for fact in graph.passes.facts()),
+            fx_graphs=tuple(told for graph in self._graphs for told in graph.stages.graphs),
+            saved=tuple(kept for graph in self._graphs for kept in graph.stages.saved),
+            recomputed=tuple(again for graph in self._graphs for again in graph.stages.recomputed),
             findings=(
                 *self._errors,
                 *(found for graph in self._graphs for found in graph.signatures.findings(graph.verdict.place)),
@@ -175,7 +182,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         names = tuple(node.name for node in model.graph.nodes if node.op == "placeholder")
         verdict = cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user))
         passes = PassWatch(graph_id, self._places, self._tidying.take(graph_id, attempt))
-        graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward), passes)
+        stages = GraphStages(graph_id, self._places, self._nodes_to_tell, lambda: self._reading(graph_id))
+        graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward), passes, stages)
         choices = Choices()
         recording = Recording(lambda noted: self._keep(graph, noted, choices))
         try:
@@ -183,6 +191,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 stack.enter_context(record_mode(choices))
                 stack.enter_context(recording.watching())
                 stack.enter_context(graph.passes.watching())
+                stack.enter_context(graph.stages.watching())
                 stack.enter_context(graph.verdict.deciding())
                 stack.enter_context(graph.backward.deciding())
                 if self._simulation:
@@ -201,13 +210,19 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         return graph
 
     def _keep(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
-        """Read what was noted while Inductor still holds the scheduler; a failure to do so must not change the run."""
+        """Read what was noted while Inductor still holds the scheduler."""
+        with self._reading(graph.id), compat.without_guards(noted.graph):
+            self._read(graph, noted, choices)
+
+    @contextlib.contextmanager
+    def _reading(self, graph_id: str) -> Iterator[None]:
+        """Around whatever only reads facts: a failure to do so must not change the run."""
         try:
-            with self._timeline.phase(OURS), compat.without_guards(noted.graph):
-                self._read(graph, noted, choices)
+            with self._timeline.phase(OURS):
+                yield
         except Exception as error:  # an unknown version of torch may surprise in any way
-            _LOG.warning("cannot read graph %s", graph.id, exc_info=True)
-            self._problems.append(own_failure(error, graph.id))
+            _LOG.warning("cannot read graph %s", graph_id, exc_info=True)
+            self._problems.append(own_failure(error, graph_id))
 
     def _read(self, graph: _Graph, noted: Compilation, choices: Choices) -> None:
         """Turn what was noted into report types."""
@@ -223,6 +238,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         graph.wrappers.append(Wrapper(graph.id, phase, language, noted.wrapper))
         graph.fallbacks += fallbacks(noted, phase, self._places)
         graph.memory = add(graph.memory, memory_of(noted))
+        graph.stages.lowered(noted.graph.module, phase)
         graph.signatures.expected += expectations(noted, self._places)
         graph.verdict.partitions += noted.partitions
         graph.verdict.on_cuda |= "cuda" in noted.graph.device_types

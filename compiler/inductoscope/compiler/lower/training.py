@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from inductoscope.compiler.compat import dynamo_values
+from inductoscope.compiler.compat import dynamo_values, inductor
 from inductoscope.compiler.compat import fx as compat
-from inductoscope.compiler.compat import inductor
 from inductoscope.compiler.fx_nodes import described
 from inductoscope.compiler.layouts import size_text
 from inductoscope.compiler.lower.nodes import op_name
