@@ -74,7 +74,7 @@ class _Climb:
                 report = assembling.predicted(report, where.simulated)
         self._tell(report)
         if where.simulated is not None and self._request.rung.reaches(Rung.ASSEMBLE):
-            report = assembling.assembled(report, where.simulated, self._teller)
+            report = assembling.assembled(report, where.simulated, self._teller, self._request.assembling)
             self._tell(report)
         return report
 

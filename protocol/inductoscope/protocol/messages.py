@@ -71,10 +71,30 @@ class Hello:
 
 
 @dataclass(frozen=True)
+class Assembling:
+    """How kernels are assembled: `processes` at a time, those that somebody looks at before all others.
+
+    Looked at are the kernel of the name `kernel` and those that a line of the program went into.  What the compiler
+    makes is kept in the folder `store` (see `kernel_store`) up to `store_bytes`, and found there again; without a
+    folder nothing is kept.
+    """
+
+    processes: int = 1
+    store: str | None = None
+    store_bytes: int = 512 << 20
+    kernel: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
 class Run:
     """Do one target up to `rung` on `device`.  `overlays` maps absolute paths to unsaved text.
 
     `what_if` are sets of inputs in the language of the inputs comment: after the run, would each be compiled again?
+    `probe_seconds` is the wall time that trying other sizes may take after all else is told; 0 leaves it out.
+    `memory_bytes` is what the server lets this process and its children hold, if there is a limit.
+    `assembling` says how kernels are assembled.
     """
 
     run_id: int
@@ -85,6 +105,9 @@ class Run:
     search_paths: tuple[str, ...] = ()
     bench_seconds: float = 2.0
     what_if: tuple[str, ...] = ()
+    probe_seconds: float = 0.0
+    memory_bytes: int | None = None
+    assembling: Assembling = Assembling()
 
 
 @dataclass(frozen=True)

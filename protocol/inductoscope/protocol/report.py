@@ -580,12 +580,73 @@ class LineMapping:
 
 @dataclass(frozen=True)
 class Kernel:
+@dataclass(frozen=True)
+class Artifact:
+    """A text or file that the compiler made of a kernel.
+
+    `stage`: ttir, ttgir, llir, then ptx and cubin, or amdgcn and hsaco.  `hash` is the SHA-256 of its bytes, and
+    `bytes` how many these are; in texts the kernel's own name counts as `KERNEL`, so that renumbered kernels keep
+    theirs.
+    """
+
+    stage: str
+    hash: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What Triton itself remarks on a line of a kernel's source (1-based; null where the line is a library's)."""
+
+    text: str
+    kernel_line: int | None = None
+
+
+@dataclass(frozen=True)
+class ConfigFact:
+    """One of the configurations that Inductor would try for a kernel, assembled.
+
+    `blocks` are the block sizes.  Registers and spills (32-bit each) are those of a thread, `shared_bytes` those of a
+    block, `occupancy` is 0..1; each is null where the compiler did not come so far.  `max_registers` is the limit that
+    the configuration sets a thread.  `likely` marks the one that Inductor would launch unless timing on a card favours
+    another.  `rejected` says why the autotuner would skip it, `problem` why it could not be compiled.
+    """
+
+    blocks: dict[str, int]
+    num_warps: int
+    num_stages: int
+    registers: int | None = None
+    spills: int | None = None
+    shared_bytes: int | None = None
+    occupancy: float | None = None
+    limited_by: str | None = None
+    max_registers: int | None = None
+    likely: bool = False
+    rejected: str | None = None
+    problem: str | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Assembler:
+    """What the kernels of a report were assembled with; versions and paths are null where a program is not there.
+
+    `disassembler` is the path of NVIDIA's `nvdisasm`, which makes SASS text of a cubin.
+    """
+
+    triton: str
+    ptxas: str | None = None
+    disassembler: str | None = None
+
+
     """A kernel that the compiled program launches.
 
     `lines` are the user's own lines behind it; `library_lines` places in third-party code.  `bytes_read`,
     `bytes_written` and `flops` are null where they are not known.  `note` says what limits the claim (a choice that
     only a card can make, a guessed value).  `library` names who computes an extern kernel or wrote a template (cuBLAS,
-    cuDNN, oneDNN, FlashAttention, CUTLASS), where that is known.
+    cuDNN, oneDNN, FlashAttention, CUTLASS), where that is known.  `configs` are the assembled candidates, the likely
+    one among them; their artifacts are kept under the key `stored` (see `kernel_store`), null where they could not be.
     """
 
     name: str
@@ -609,6 +670,8 @@ class Kernel:
     choices: tuple[Choice, ...] = ()
 
 
+    configs: tuple[ConfigFact, ...] = ()
+    stored: str | None = None
 @dataclass(frozen=True)
 class Wrapper:
     """The code that Inductor wrote to call the kernels of one graph."""
@@ -808,6 +871,7 @@ class TargetReport:
     run_ms: float | None = None
 
 
+    assembler: Assembler | None = None
 @dataclass(frozen=True)
 class Report:
     """What `inductoscope check --json` prints.

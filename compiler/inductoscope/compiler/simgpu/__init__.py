@@ -9,8 +9,9 @@ depends on runs on the CPU.  Inductor is given the graphs unchanged and generate
 initialises CUDA, and importing this package changes nothing.
 """
 
-from inductoscope.compiler.simgpu.assemble import Assembled, AssembleError, assemble, disassemble
+from inductoscope.compiler.simgpu.assemble import Assembled, AssembleError, assemble
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
+from inductoscope.compiler.simgpu.machine_code import disassemble
 from inductoscope.compiler.simgpu.records import Note, Topic, UserLaunch
 from inductoscope.compiler.simgpu.simulation import Simulation, active, simulate
 
