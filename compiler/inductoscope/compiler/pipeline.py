@@ -7,9 +7,21 @@ wrong comes up as `RunFailedError` and ends as `RunFailed`, with what was known 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
-from inductoscope.compiler import assembling, device_findings, failures, loader, merge, placement, resolve, what_if
+from inductoscope.compiler import (
+    assembling,
+    device_findings,
+    failures,
+    loader,
+    merge,
+    placement,
+    probing,
+    resolve,
+    what_if,
+)
 from inductoscope.compiler.capture import Capture, Program
 from inductoscope.compiler.compat import dynamo
 from inductoscope.compiler.compat.settings import compiling_is_off
@@ -68,7 +80,9 @@ class _Climb:
         """Capture, lower and, where it is asked for, assemble."""
         where = self._placement()
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
-        report = self._drive(prepared, where)
+        is_user = self._user_code.is_user
+        program = resolve.compile_program(prepared.placed.program, prepared.conventions, self._request.target, is_user)
+        report = self._drive(prepared, program, where)
         if where.simulated is not None and report.rung.reaches(Rung.LOWER):
             with self._teller.timeline.phase("predict"):
                 report = assembling.predicted(report, where.simulated)
@@ -76,7 +90,7 @@ class _Climb:
         if where.simulated is not None and self._request.rung.reaches(Rung.ASSEMBLE):
             report = assembling.assembled(report, where.simulated, self._teller, self._request.assembling)
             self._tell(report)
-        return report
+        return self._probed(report, prepared, program, where)
 
     def _placement(self) -> Placement:
         with self._teller.timeline.phase("device"):
@@ -87,19 +101,16 @@ class _Climb:
         with self._teller.timeline.phase(OURS):
             self._teller.rung_done(self.known)
 
-    def _drive(self, prepared: Prepared, where: Placement) -> TargetReport:
+    def _drive(self, prepared: Prepared, program: Any, where: Placement) -> TargetReport:
         """Make the calls once with every observer watching."""
         request, target, is_user = self._request, self._request.target, self._user_code.is_user
         timeline = self._teller.timeline
         depth = Depth.KERNELS if request.rung.reaches(Rung.LOWER) else Depth.GRAPHS
-        program = resolve.compile_program(prepared.placed.program, prepared.conventions, target, is_user)
         # A file that names its backend speaks for the whole program; elsewhere our calls are only a sample of it.
         named = prepared.conventions.backend is not None
         extent = Program.WHOLE if named else Program.SAMPLE
         capture = Capture(self._user_code, target, self._teller.finding, extent, timeline)
-        # Where neither the file nor the program itself asks for Inductor, its guards are not the program's.
-        asked = named or prepared.placed.program.is_compiled
-        guards = contextlib.nullcontext() if asked else dynamo.backend_guards_left_out()
+        guards = _backend_guards(prepared)
         trains = isinstance(prepared.placed.source, Exercise)  # calls that are ours never ask for a backward pass
         backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
         lowering = Lowering(self._user_code, request.device, depth, backward, timeline)
@@ -126,6 +137,31 @@ class _Climb:
                 question = what_if.Asked(prepared, program, where, self.known)
                 self.known = replace(self.known, what_if=what_if.ask(request.what_if, question, self._user_code))
         return self.known
+
+    def _probed(self, report: TargetReport, prepared: Prepared, program: Any, where: Placement) -> TargetReport:
+        """The report with what other sizes would do, which is tried last so that nothing waits for it."""
+        request, placed = self._request, prepared.placed
+        call = probing.call_to_probe(request, report, placed.source, where)
+        if call is None:
+            return report
+
+        @contextlib.contextmanager
+        def capturing() -> Iterator[None]:
+            with Lowering(self._user_code, request.device, Depth.GRAPHS), _backend_guards(prepared):
+                yield
+
+        signature = placed.program.signature()
+        subject = probing.Subject(request.target, program, call, signature, self._user_code, capturing)
+        with self._teller.phase("other sizes", Rung.CAPTURE, f"trying other sizes for {request.target.name}"):
+            found = probing.probe(subject, request.probe_seconds)
+        notes = report.notes if found.note is None else (*report.notes, found.note)
+        return replace(report, probes=found.probes, notes=notes)
+
+
+def _backend_guards(prepared: Prepared) -> contextlib.AbstractContextManager[None]:
+    """Where neither the file nor the program itself asks for Inductor, its guards are not the program's."""
+    asked = prepared.conventions.backend is not None or prepared.placed.program.is_compiled
+    return contextlib.nullcontext() if asked else dynamo.backend_guards_left_out()
 
 
 def _timed(report: TargetReport, timeline: Timeline) -> TargetReport:

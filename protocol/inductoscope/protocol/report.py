@@ -473,10 +473,11 @@ class ProbeOutcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Probe:
-    """The shape probe: one dimension of one argument, tried at a second size.
+    """The shape probe: one dimension of one argument, tried at a second size and, for the outcome, at a third one.
 
-    `source` is the argument as the user would write it.  `file` and `line` are the place that decides the outcome: the
-    line that pins the dimension, makes the guard or raises.
+    `source` is the argument as the user would write it.  `together` are further dimensions (`mask.shape[0]`) that have
+    to change with this one and did.  `file` and `line` are the place that decides the outcome: the line that pins the
+    dimension, makes the guard or raises.
     """
 
     source: str
@@ -486,6 +487,7 @@ class Probe:
     outcome: ProbeOutcome
     message: str
     guards: tuple[GuardFailure, ...] = ()
+    together: tuple[str, ...] = ()
     file: str | None = None
     line: int | None = None
 
@@ -579,8 +581,6 @@ class LineMapping:
 
 
 @dataclass(frozen=True)
-class Kernel:
-@dataclass(frozen=True)
 class Artifact:
     """A text or file that the compiler made of a kernel.
 
@@ -640,6 +640,8 @@ class Assembler:
     disassembler: str | None = None
 
 
+@dataclass(frozen=True)
+class Kernel:
     """A kernel that the compiled program launches.
 
     `lines` are the user's own lines behind it; `library_lines` places in third-party code.  `bytes_read`,
@@ -668,10 +670,10 @@ class Assembler:
     note: str | None = None
     library: str | None = None
     choices: tuple[Choice, ...] = ()
-
-
     configs: tuple[ConfigFact, ...] = ()
     stored: str | None = None
+
+
 @dataclass(frozen=True)
 class Wrapper:
     """The code that Inductor wrote to call the kernels of one graph."""
@@ -869,9 +871,9 @@ class TargetReport:
     notes: tuple[str, ...] = ()
     benchmark: Benchmark | None = None
     run_ms: float | None = None
-
-
     assembler: Assembler | None = None
+
+
 @dataclass(frozen=True)
 class Report:
     """What `inductoscope check --json` prints.

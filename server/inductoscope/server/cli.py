@@ -123,6 +123,7 @@ def _add_guards(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--argument", metavar="NAME", help="only guards on this argument or attribute")
     inputs = "would a call with these recompile? such as x=f32[16, 128]; may be repeated"
     parser.add_argument("--with", action="append", default=[], dest="what_if", metavar="INPUTS", help=inputs)
+    _add_probe(parser)
     parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     _add_common(parser)
     parser.set_defaults(command=_guards, rung="capture")
@@ -241,6 +242,7 @@ def _terminal(shown: frozenset[Part]) -> Terminal:
 def _options(arguments: argparse.Namespace) -> Options:
     from inductoscope.protocol import devices
     from inductoscope.protocol.report import Rung
+    from inductoscope.server.config import Probing
     from inductoscope.server.planning import CheckError, Options
 
     rungs = {rung.value: rung for rung in Rung if rung is not Rung.SCAN}
@@ -264,6 +266,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         timeout_s=arguments.timeout,
         bench_seconds=seconds,
         what_if=tuple(getattr(arguments, "what_if", ())),
+        probe=Probing.OFF if getattr(arguments, "no_probe", False) else None,
     )
 
 

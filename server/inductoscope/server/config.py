@@ -8,6 +8,7 @@
     paths = ["src"]                       folders to import from, besides the program's own; relative to this file
     targets = ["pkg/model.py::Model"]     what to compile besides what the files themselves say
     exclude = ["legacy/*"]                files that a check of a folder leaves out; patterns relative to this file
+    probe = "off"                         whether other sizes of the inputs are tried after a run: "on" or "off"
 
 Reads files only.  Whatever is wrong becomes a `ConfigError` whose message names file and line.
 """
@@ -15,6 +16,7 @@ Reads files only.  Whatever is wrong becomes a `ConfigError` whose message names
 from __future__ import annotations
 
 import difflib
+import enum
 import fnmatch
 import re
 import sys
@@ -33,8 +35,23 @@ else:
 
 T = TypeVar("T")
 
+PROBE_SECONDS = 10.0
+"""Enough for six dimensions of a large model; most take a second or two altogether."""
+
 CHECK_RUNGS = (Rung.CAPTURE, Rung.LOWER, Rung.ASSEMBLE)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+
+class Probing(enum.Enum):
+    """Whether other sizes of the inputs are tried after a run."""
+
+    ON = "on"
+    OFF = "off"
+
+    @property
+    def seconds(self) -> float:
+        """Wall time that it may take."""
+        return PROBE_SECONDS if self is Probing.ON else 0.0
 
 
 class ConfigError(ValueError):
@@ -58,6 +75,7 @@ class Config:
     paths: tuple[str, ...] = ()
     targets: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
+    probe: Probing | None = None
 
     def wanted(self, file: Path) -> tuple[str, ...]:
         """The names that `targets` asks for in a file."""
@@ -107,7 +125,7 @@ class _Reader:
     def config(self) -> Config:
         if not isinstance(self._table, dict):
             raise ConfigError(f"{self._path}: [tool.inductoscope] has to be a table.")
-        known = {"device", "rung", "timeout", "memory", "python", "paths", "targets", "exclude"}
+        known = {"device", "rung", "timeout", "memory", "python", "paths", "targets", "exclude", "probe"}
         for key in self._table:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
@@ -123,6 +141,7 @@ class _Reader:
             paths=self._get("paths", self._paths) or (),
             targets=self._get("targets", self._targets) or {},
             exclude=self._get("exclude", _strings) or (),
+            probe=self._get("probe", _probing),
         )
 
     def _get(self, key: str, convert: Callable[[Any], T]) -> T | None:
@@ -191,6 +210,13 @@ def _device(value: Any) -> str:
         return devices.parse(_string(value)).text
     except devices.UnknownDeviceError as error:
         raise _UnfitError(f"a device ({str(error).rstrip('.')})") from None
+
+
+def _probing(value: Any) -> Probing:
+    try:
+        return Probing(value)
+    except ValueError:
+        raise _UnfitError('"on" or "off"') from None
 
 
 def _rung(value: Any) -> Rung:

@@ -12,6 +12,7 @@ from pathlib import Path
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Rung
 from inductoscope.server import config, sources, words
+from inductoscope.server.config import Probing
 from inductoscope.server.targets import Scan, ScannedTarget, scan
 
 
@@ -24,7 +25,7 @@ class Options:
     """What to check and how; None where the project's settings or the defaults decide.
 
     `targets` are names to restrict the check to; empty means all.  `what_if` are sets of inputs to ask about after each
-    run, see `messages.Run`.
+    run, see `messages.Run`.  `probe` says whether other sizes are tried.
     """
 
     paths: tuple[Path, ...]
@@ -35,6 +36,7 @@ class Options:
     timeout_s: float | None = None
     bench_seconds: float = 2.0
     what_if: tuple[str, ...] = ()
+    probe: Probing | None = None
 
 
 @dataclass(frozen=True)

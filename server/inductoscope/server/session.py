@@ -329,6 +329,7 @@ class Session:
             memory_bytes=settings.memory_bytes,
             cwd=self._folders.working_folder(target.file),
             search_paths=self._folders.search_paths(target.file),
+            probe_seconds=settings.probe.seconds,
         )
         closure = self._programs.closure(target)
         return Plan(

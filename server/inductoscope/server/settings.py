@@ -13,7 +13,7 @@ from typing import Any
 from inductoscope.protocol import devices
 from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.report import Rung
-from inductoscope.server.config import CHECK_RUNGS, Config
+from inductoscope.server.config import CHECK_RUNGS, Config, Probing
 
 
 class RunMode(enum.Enum):
@@ -54,6 +54,7 @@ class Settings:
     show: frozenset[str] = frozenset()
     hide: frozenset[str] = frozenset()
     inlay_hints: InlayHints = InlayHints.SHAPES
+    probe: Probing = Probing.ON
 
     def publishes(self, code: str) -> bool:
         """Whether findings of that code are shown as diagnostics."""
@@ -70,6 +71,7 @@ class Settings:
             rung=project.rung if self.rung is unset.rung and project.rung else self.rung,
             timeout_s=project.timeout_s if self.timeout_s == unset.timeout_s and project.timeout_s else self.timeout_s,
             memory_bytes=self.memory_bytes or project.memory_bytes,
+            probe=project.probe if self.probe is unset.probe and project.probe else self.probe,
         )
 
     def needs_new_workers(self, other: Settings) -> bool:
@@ -78,7 +80,8 @@ class Settings:
 
     def needs_new_runs(self, other: Settings) -> bool:
         """Whether going from these settings to `other` makes the present results out of date."""
-        return (self.interpreter, self.device, self.rung) != (other.interpreter, other.device, other.rung)
+        mine, theirs = ((one.interpreter, one.device, one.rung, one.probe) for one in (self, other))
+        return mine != theirs
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,13 @@ def _inlay_hints(value: Any) -> InlayHints:
         raise _UnfitError("one of " + ", ".join(choice.value for choice in InlayHints)) from None
 
 
+def _probing(value: Any) -> Probing:
+    try:
+        return Probing(value)
+    except ValueError:
+        raise _UnfitError("one of " + ", ".join(choice.value for choice in Probing)) from None
+
+
 def _rung(value: Any) -> Rung:
     for rung in CHECK_RUNGS:
         if rung.value == value:
@@ -165,6 +175,7 @@ _KEYS = (
     _Key("show", "show", _codes),
     _Key("hide", "hide", _codes),
     _Key("inlayHints", "inlay_hints", _inlay_hints),
+    _Key("probe", "probe", _probing),
 )
 
 NAMES = tuple(key.name for key in _KEYS)

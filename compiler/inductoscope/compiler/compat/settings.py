@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torch._dynamo import config
+from torch.fx.experimental import _config as shape_config
 
 
 def compiling_is_off() -> bool:
@@ -26,3 +28,14 @@ def set_dynamo_config(values: Mapping[str, Any]) -> None:
         if isinstance(now, bool | int | float) and not isinstance(value, bool | int | float | None):
             raise TypeError(f"{name} to {value!r}, which is no number or truth value")
         setattr(config, name, value)
+
+
+@contextlib.contextmanager
+def every_size_symbolic() -> Iterator[None]:
+    """For a block, every size is compiled as a symbol of its own, also where two happen to be equal.
+
+    `assume_static_by_default` (2.1 to 2.15) is what `torch.compile(dynamic=True)` turns off; `use_duck_shape` (2.5 to
+    2.15) gives equal sizes one symbol.
+    """
+    with config.patch(assume_static_by_default=False), shape_config.patch(use_duck_shape=False):
+        yield

@@ -58,6 +58,7 @@ class RunRequest:
     search_paths: tuple[str, ...] = ()
     bench_seconds: float = 2.0
     what_if: tuple[str, ...] = ()
+    probe_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -206,4 +207,6 @@ def _message(request: RunRequest) -> Run:
         search_paths=request.search_paths,
         bench_seconds=request.bench_seconds,
         what_if=request.what_if,
+        probe_seconds=request.probe_seconds,
+        memory_bytes=request.memory_bytes,
     )
