@@ -305,12 +305,6 @@ def test_an_old_python_is_refused_in_a_frame_that_the_protocol_understands() -> 
     assert ".".join(map(str, sys.version_info[:3])) in said
 
 
-def test_torch_versions_are_read() -> None:
-    assert worker.torch_series("2.13.0+cpu") == (2, 13)
-    assert worker.torch_series("2.11.0a0+git1234") == (2, 11)
-    assert worker.torch_series("unknown") == (0, 0)
-
-
 def test_a_worker_that_is_wanted_stops_importing_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("first_imported_ahead", "second_imported_ahead")
     for name in names:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from inductoscope.compiler import (
     assembling,
     device_findings,
@@ -23,7 +25,7 @@ from inductoscope.compiler import (
     what_if,
 )
 from inductoscope.compiler.capture import Capture, Program
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import dynamo, troubles, versions
 from inductoscope.compiler.compat.settings import compiling_is_off
 from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
@@ -115,8 +117,9 @@ class _Climb:
         backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
         lowering = Lowering(self._user_code, request.device, depth, backward, timeline)
         log = CallLog(prepared.placed.source.origin, capture.begin_call)
+        troubled = troubles.Notes()
         try:
-            with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), capture, lowering, guards:
+            with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), troubled, capture, lowering, guards:
                 error = drive(prepared.placed, program, log, target, is_user)
                 if error is not None:
                     capture.compile_error(error)
@@ -127,7 +130,7 @@ class _Climb:
                     lower=lowering.facts(),
                     inputs=tuple(log.sets),
                     compiling_is_off=compiling_is_off(),
-                    notes=() if prepared.placed.note is None else (prepared.placed.note,),
+                    notes=(*_of_version(), *filter(None, (prepared.placed.note,)), *troubled.told()),
                 )
                 reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
                 report = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
@@ -162,6 +165,12 @@ def _backend_guards(prepared: Prepared) -> contextlib.AbstractContextManager[Non
     """Where neither the file nor the program itself asks for Inductor, its guards are not the program's."""
     asked = prepared.conventions.backend is not None or prepared.placed.program.is_compiled
     return contextlib.nullcontext() if asked else dynamo.backend_guards_left_out()
+
+
+def _of_version() -> tuple[str, ...]:
+    """What the version of torch makes uncertain."""
+    warning = versions.newer_than_known(torch.__version__)
+    return () if warning is None else (f"{warning}.",)
 
 
 def _timed(report: TargetReport, timeline: Timeline) -> TargetReport:

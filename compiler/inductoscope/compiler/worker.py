@@ -14,7 +14,6 @@ import functools
 import logging
 import os
 import platform
-import re
 import signal
 import sys
 import traceback
@@ -23,12 +22,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from inductoscope.compiler import scratch
+from inductoscope.compiler.compat import versions
 from inductoscope.compiler.link import Link
 from inductoscope.protocol.messages import PROTOCOL, Failure, FailureKind, Hello, Run, RunFailed
 from inductoscope.protocol.scratch import remove
 
-OLDEST_TORCH = (2, 11)
-NEWEST_TORCH = (2, 15)
 AT_ONCE_S = 0.5
 """A server that needs a worker now asks for the run within milliseconds of its hello; a spare waits for longer."""
 
@@ -85,8 +83,7 @@ def greet() -> Hello:
     except Exception as error:
         return dataclasses.replace(hello, problem=_without_torch(error))
     hello = dataclasses.replace(hello, torch=torch.__version__, triton=triton_version())
-    series = torch_series(torch.__version__)
-    if series < OLDEST_TORCH:
+    if versions.too_old(torch.__version__):
         return dataclasses.replace(hello, problem=_too_old(torch.__version__))
     try:
         import_ahead()
@@ -94,7 +91,7 @@ def greet() -> Hello:
         logger.exception("the worker's own modules cannot be imported")
         problem = f"Inductoscope cannot work with torch {torch.__version__} in {sys.executable}: {_said(error)}"
         return dataclasses.replace(hello, problem=problem)
-    return dataclasses.replace(hello, warning=_too_new(torch.__version__) if series > NEWEST_TORCH else None)
+    return dataclasses.replace(hello, warning=versions.newer_than_known(torch.__version__))
 
 
 def _hello(problem: str | None = None) -> Hello:
@@ -145,12 +142,6 @@ def triton_version() -> str | None:
     return str(triton.__version__)
 
 
-def torch_series(version: str) -> tuple[int, int]:
-    """Major and minor number in a version such as `2.13.0+cpu`; (0, 0) when there is none."""
-    match = re.match(r"(\d+)\.(\d+)", version)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
-
-
 def _without_torch(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name == "torch":
         return (
@@ -162,20 +153,9 @@ def _without_torch(error: Exception) -> str:
 
 def _too_old(version: str) -> str:
     return (
-        f"{sys.executable} has torch {version}; Inductoscope needs {_series_text(OLDEST_TORCH)} or newer, "
+        f"{sys.executable} has torch {version}; Inductoscope needs {versions.text(versions.OLDEST)} or newer, "
         "so upgrade torch there or select another interpreter"
     )
-
-
-def _too_new(version: str) -> str:
-    return (
-        f"torch {version} is newer than {_series_text(NEWEST_TORCH)}, the newest that Inductoscope was tested with; "
-        "some facts may be missing"
-    )
-
-
-def _series_text(series: tuple[int, int]) -> str:
-    return f"{series[0]}.{series[1]}"
 
 
 def _said(error: Exception) -> str:

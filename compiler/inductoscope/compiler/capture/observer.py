@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from types import TracebackType
 from typing import TypeVar
@@ -29,12 +30,16 @@ from inductoscope.compiler.compat import (
     dynamo_trace,
     dynamo_values,
     phase_events,
+    skips,
+    troubles,
 )
 from inductoscope.compiler.compat.errors import is_compile_error
 from inductoscope.compiler.timeline import OURS, Timeline
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding
+
+logger = logging.getLogger(__name__)
 
 _Event = TypeVar("_Event")
 
@@ -67,6 +72,8 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._guards = GuardLog(user_code)
         self._phases = PhaseLog()
         self._timeline = timeline or Timeline()
+        self._traced = False
+        self._breaks_are_text = not dynamo.LOG_BREAK.exists()
         self._errors: list[Finding] = []
         self._failures: list[Finding] = []
         self._input_set: int | None = None
@@ -83,7 +90,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             stack.enter_context(dynamo_guards.compiled_guards(self._ours(self._guards.meet)))
             stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))
             stack.enter_context(dynamo.guard_failures(self._recompiles.fails))
-            stack.enter_context(dynamo.skipped_frames(self._skips.meet))
+            stack.enter_context(skips.skipped_frames(self._skips.meet))
             stack.enter_context(dynamo.tracing_warnings(self._warnings.meet))
             self._open = stack.pop_all()
         return self
@@ -92,6 +99,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+        self._tell_silence()
 
     def begin_call(self, index: int) -> None:
         """Say that the call with input set `index` (from 0) comes next."""
@@ -139,6 +147,15 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             *(() if explained else self._skips.nothing_compiled()),
         )
 
+    def _tell_silence(self) -> None:
+        """Say what torch cannot have been silent about: a change in torch may have made an observer deaf."""
+        if not self._graphs.graphs():
+            return
+        if not self._traced:
+            troubles.silent(logger, "its compilations (in its structured trace)")
+        if not (self._guards.guards() or self._errors or self._failures):
+            troubles.silent(logger, "guards")
+
     def _ours(self, callback: Callable[[_Event], None]) -> Callable[[_Event], None]:
         """A callback whose time is not torch's."""
 
@@ -152,6 +169,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         compile_id = record.compile_id
         if compile_id is None:
             return
+        self._traced = True
         if record.name == "recompile_reasons":
             key = self._recompiles.meet(compile_id, record.payload, self._input_set)
             if key:
@@ -160,7 +178,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             self._recompiles.compiles(compile_id, dynamo_trace.started_function(record))
         elif record.name == "dynamo_error":
             self._on_failure(dynamo_trace.failure())
-        elif record.name == "dynamo_graph_break_reason" and not dynamo.LOG_BREAK.exists():
+        elif record.name == "dynamo_graph_break_reason" and self._breaks_are_text:
             if event := dynamo.told_break(record):
                 self._on_break(event)
         elif record.name == PIECE_RECORD:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inductoscope.compiler.capture.findings import at_line
-from inductoscope.compiler.compat import dynamo, dynamo_stacks
+from inductoscope.compiler.compat import dynamo_stacks, skips
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, SkippedFrame
@@ -17,7 +17,7 @@ class SkipLog:
         self._target = target
         self._skipped: dict[SkippedFrame, None] = {}
 
-    def meet(self, event: dynamo.SkipEvent) -> None:
+    def meet(self, event: skips.SkipEvent) -> None:
         """Take in one skipped frame."""
         place = dynamo_stacks.code_place(event.code)
         if self._user_code.is_user(place.file):

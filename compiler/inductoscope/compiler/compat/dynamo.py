@@ -31,6 +31,7 @@ LOG_BREAK = Point(
     _D + "symbolic_convert",
     "InstructionTranslatorBase.log_graph_break",
     "the exception behind a graph break, as an object",
+    parameters=("reason", "exc"),
 )
 CALL_BACKEND = Point(
     _D + "output_graph", "OutputGraph.call_user_compiler", "each graph, just before the backend has it"
@@ -40,13 +41,12 @@ RECOMPILE_REASONS = Point(
     "get_and_maybe_log_recompilation_reasons",
     "the frame whose guards failed, to read actual values",
 )
-SKIP = Point(_D + "convert_frame", "add_skip_reason", "frames that were not compiled, and why (2.13)", required=False)
 # CPython hands every warning that its filters let through to this function (3.6 to 3.14).  `warnings.showwarning` would
 # be the public place, but compiled code that enters `catch_warnings` reads that one, so that Dynamo would guard on it.
 SHOW_WARNING = Point("warnings", "_showwarnmsg", "warnings while Dynamo traces")
 RUN_BACKWARD = Point("torch.autograd", "_engine_run_backward", "whether the program asks for gradients")
 
-ALL_POINTS: tuple[Point, ...] = (LOG_BREAK, CALL_BACKEND, RECOMPILE_REASONS, SKIP, SHOW_WARNING, RUN_BACKWARD)
+ALL_POINTS: tuple[Point, ...] = (LOG_BREAK, CALL_BACKEND, RECOMPILE_REASONS, SHOW_WARNING, RUN_BACKWARD)
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,6 @@ class GraphEvent:
     code: CodeType | None
     compile_id: str
     inductor: bool
-
-
-@dataclass(frozen=True)
-class SkipEvent:
-    """A frame that Dynamo left alone."""
-
-    code: CodeType
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -158,20 +150,6 @@ def backend_guards_left_out() -> contextlib.AbstractContextManager[None]:
         return call_user_compiler
 
     return replaced(CALL_BACKEND, make)
-
-
-def skipped_frames(callback: Callable[[SkipEvent], None]) -> contextlib.AbstractContextManager[None]:
-    """Hand every frame that Dynamo skips to `callback`."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def add_skip_reason(reason: str, frame: Any, *args: Any, **kwargs: Any) -> Any:
-            with harmless("a skipped frame"):
-                callback(SkipEvent(frame.f_code, str(reason)))
-            return original(reason, frame, *args, **kwargs)
-
-        return add_skip_reason
-
-    return replaced(SKIP, make)
 
 
 def guard_failures(callback: Callable[[FailedFrame], None]) -> contextlib.AbstractContextManager[None]:

@@ -23,7 +23,10 @@ from inductoscope.compiler.compat.inductor import Point, replaced
 from inductoscope.compiler.usercode import Frame
 
 CHECK_FUNCTION = Point(
-    "torch._dynamo.guards", "CheckFunctionManager.__init__", "the guards of a version, complete, with their stacks"
+    "torch._dynamo.guards",
+    "CheckFunctionManager.__init__",
+    "the guards of a version, complete, with their stacks",
+    parameters=("f_code", "output_graph"),
 )
 FAIL_REASONS = Point(
     "torch._dynamo.guards",

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import troubles
 from inductoscope.compiler.compat.dynamo_stacks import CodePlace, interned, original_name
 
 logger = logging.getLogger(__name__)
@@ -87,11 +88,11 @@ def failure() -> BaseException | None:
 
 @contextlib.contextmanager
 def harmless(what: str) -> Iterator[None]:
-    """Keep an error of ours in the log and away from the program."""
+    """Keep an error of ours away from the program: in the log, and as a note in the report."""
     try:
         yield
-    except Exception:
-        logger.exception("observing %s failed", what)
+    except Exception as error:
+        troubles.failed(logger, what, error)
 
 
 class _TraceHandler(logging.Handler):

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import logging
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,10 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import troubles
 from inductoscope.protocol.report import Place
+
+logger = logging.getLogger(__name__)
 
 _MISSING: Any = object()
 
@@ -30,13 +34,15 @@ _MISSING: Any = object()
 class Point:
     """An attribute of torch, `module:dotted.path`, and the reason for using it.
 
-    A point that is not `required` is one that some supported version lacks; without it less is known.
+    A point that is not `required` is one that some supported version lacks; without it less is known.  `parameters` are
+    names of a function's parameters that are read; without one of them the point is of no use.
     """
 
     module: str
     path: str
     reason: str
     required: bool = True
+    parameters: tuple[str, ...] = ()
 
     def owner(self) -> Any:
         """The object that holds the attribute, or None where this torch has no such module or class."""
@@ -54,8 +60,16 @@ class Point:
         return self.path.rsplit(".", maxsplit=1)[-1]
 
     def exists(self) -> bool:
-        """Whether this torch has the attribute."""
-        return hasattr(self.owner(), self.name)
+        """Whether this torch has the attribute, with all the parameters that are read."""
+        return self.lacks(getattr(self.owner(), self.name, _MISSING)) is None
+
+    def lacks(self, found: Any) -> str | None:
+        """What is missing of the point, by name, when `found` is there in its place; None when it can be used."""
+        if found is _MISSING:
+            return f"{self.module}.{self.path}"
+        known = inspect.signature(found).parameters if self.parameters else {}
+        absent = next((name for name in self.parameters if name not in known), None)
+        return absent and f"parameter {absent} of {self.module}.{self.path}"
 
 
 _I = "torch._inductor."
@@ -139,11 +153,15 @@ Make = Callable[[Callable[..., Any]], Callable[..., Any]]
 def replaced(point: Point, make: Make) -> Iterator[None]:
     """Put `make(original)` in the place of `point` for the duration of the block.
 
-    Does nothing where this torch lacks the point.  An attribute that was inherited is inherited again afterwards.
+    Where this torch lacks the point, nothing is replaced, and the report says so if the point is required.  An
+    attribute that was inherited is inherited again afterwards.
     """
     owner = point.owner()
     original = getattr(owner, point.name, _MISSING)
-    if original is _MISSING:
+    absent = point.lacks(original)
+    if absent is not None:
+        if point.required:
+            troubles.missing(logger, absent, point.reason)
         yield
         return
     own = vars(owner).get(point.name, _MISSING)
@@ -427,6 +445,7 @@ class HandWritten:
     text: str
     file: str
     line: int
+    name: str
 
 
 def hand_written(node: torch.fx.Node) -> HandWritten | None:
@@ -446,7 +465,7 @@ def hand_written(node: torch.fx.Node) -> HandWritten | None:
         above = inspect.getsource(kernel.fn).split("def ", maxsplit=1)[0].count("\n")
     except (AttributeError, OSError, TypeError):
         return None
-    return HandWritten(text, code.co_filename, code.co_firstlineno + above)
+    return HandWritten(text, code.co_filename, code.co_firstlineno + above, code.co_name)
 
 
 def hand_written_grid(node: torch.fx.Node) -> str | None:
