@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from inductoscope.protocol.report import GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
 from inductoscope.server import tally, words
+from inductoscope.server.features import timeline
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
 from inductoscope.server.snapshot import TargetView
 
@@ -21,6 +22,7 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
         yield Heading("Graph breaks")
         yield Points(tuple(_break(item, report.file) for item in report.breaks))
     yield from _kernels(report)
+    yield from timeline.section(report)
     yield from _sources(report)
 
 

@@ -18,7 +18,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import tally, words
-from inductoscope.server.text import benchmark, findings, kernels, passes
+from inductoscope.server.text import benchmark, findings, kernels, passes, phases
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
@@ -45,9 +45,8 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield from kernels.tables(report, view)
     if view.has(Part.KERNELS):
         yield from kernels.sources(report, view)
-    if view.has(Part.PHASES) and report.phases:
-        times = ", ".join(f"{phase.name} {phase.ms:.0f} ms" for phase in report.phases)
-        yield from (gap(), paragraph(f"time in the worker: {times}", "dim", 2))
+    if view.has(Part.PHASES):
+        yield from phases.phase_times(report, view)
     if report.benchmark is not None:
         yield from (gap(), *benchmark.benchmark(report.benchmark))
 
