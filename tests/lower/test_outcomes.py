@@ -246,3 +246,31 @@ def test_lines_are_those_of_torch_s_own_provenance(name, monkeypatch):
         assert torchs[kernel.name] <= {
             place.line for same in generated if same.name == kernel.name for place in same.lines
         }
+
+
+def add_to_relu(x, weight):
+    made = torch.relu(x @ weight)
+    made += x
+    return made
+
+
+def add_to_view_of_exp(x, weight):
+    made = (x @ weight).exp()
+    made.view(-1).mul_(2)
+    other = x * 2
+    other.add_(1)
+    return made + other
+
+
+@pytest.mark.parametrize(("program", "line", "made_by"), [(add_to_relu, 2, "Relu"), (add_to_view_of_exp, 2, "Exp")])
+def test_a_value_that_the_backward_pass_needs_is_told_where_it_is_changed(program, line, made_by):
+    facts = lower(lambda: torch.compile(program)(torch.randn(4, 4), torch.randn(4, 4, requires_grad=True)))
+    (finding,) = facts.findings
+    assert (finding.code, finding.line) == ("compile-error", here(program, line))
+    assert f"that {made_by} made" in finding.message and "under torch.no_grad()" in finding.hints[0]
+
+
+def test_without_gradients_changing_a_value_in_place_is_no_error():
+    with torch.no_grad():
+        facts = lower(lambda: torch.compile(add_to_relu)(torch.randn(4, 4), torch.randn(4, 4, requires_grad=True)))
+    assert facts.findings == () and facts.kernels

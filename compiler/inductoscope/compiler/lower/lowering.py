@@ -32,6 +32,7 @@ from inductoscope.compiler.lower.kernels import KernelBuilder
 from inductoscope.compiler.lower.library import Fallback, fallbacks, library_findings
 from inductoscope.compiler.lower.line_map import source_of
 from inductoscope.compiler.lower.memory import add, memory_of
+from inductoscope.compiler.lower.overwritten import overwritten_finding
 from inductoscope.compiler.lower.passes import PassWatch
 from inductoscope.compiler.lower.places import Ownership, Places
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
@@ -204,7 +205,9 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             if is_ours(error):
                 self._problems.append(own_failure(error, graph_id))
                 return graph
-            self._errors.append(error_finding(error, recording.failed_node, self._places, graph.verdict.place))
+            begins = graph.verdict.place
+            overwritten = overwritten_finding(error, model.graph, self._places, begins)
+            self._errors.append(overwritten or error_finding(error, recording.failed_node, self._places, begins))
             return graph
         self._graphs.append(graph)
         return graph

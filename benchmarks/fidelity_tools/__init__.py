@@ -1,0 +1,1 @@
+"""The parts of `fidelity.py`: records, the real side, the simulated side, and their comparison."""

@@ -1,0 +1,92 @@
+"""The simulated side: the product's own lowering records what it generates."""
+
+from __future__ import annotations
+
+import time
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from fidelity_tools import running
+from fidelity_tools.record import Assembled, KernelRecord, ProgramRecord, Texts, calls_in, kernel_text, wrapper_text
+from inductoscope.compiler import simgpu
+from inductoscope.compiler.lower import Depth, Lowering
+from inductoscope.compiler.predict import predict
+from inductoscope.compiler.usercode import UserCode
+from inductoscope.protocol import devices
+from inductoscope.protocol.report import Kernel, KernelLanguage
+
+
+class SimulatedSide:
+    """Runs programs on the simulated `device` of this process; `assemble` also builds every kernel."""
+
+    def __init__(self, device: str, *, assemble: bool) -> None:
+        self._device = devices.find(device)
+        self._assemble = assemble
+        self._simulation = simgpu.simulate(self._device)
+
+    def made(self) -> dict[str, Any]:
+        """Where and with what this side runs."""
+        import triton
+
+        return {"device": f"sim:{self._device.name}", "torch": torch.__version__, "triton": triton.__version__}
+
+    def record(self, group: str, make: FunctionType, texts: Texts) -> ProgramRecord:
+        """One program."""
+        running.begin()
+        self._simulation.clear()
+        begun, error, looked = time.perf_counter(), None, ()
+        # All of it is the user's here: nobody asks for lines.
+        lowering = Lowering(UserCode(also=()), f"sim:{self._device.name}", Depth.KERNELS)
+        try:
+            with lowering:
+                looked = running.run(make())
+        except Exception as raised:
+            error = running.last_line(raised)
+        facts = lowering.facts()
+        wrappers = [wrapper.source for wrapper in facts.wrappers]
+        return ProgramRecord(
+            group=group,
+            seconds=time.perf_counter() - begun,
+            error=error or next((one.message for one in facts.findings if one.code == "compile-error"), None),
+            kernels=tuple(self._kernels(facts.kernels, texts)),
+            wrappers=tuple(texts.keep(wrapper_text(source)) for source in wrappers),
+            calls=tuple(map(calls_in, wrappers)),
+            looked=looked,
+            notes=tuple(note.text for note in self._simulation.notes()),
+        )
+
+    def _kernels(self, kernels: tuple[Kernel, ...], texts: Texts) -> list[KernelRecord]:
+        found: dict[tuple[str, str], KernelRecord] = {}
+        for kernel in kernels:
+            if kernel.language is not KernelLanguage.TRITON or kernel.source is None:
+                continue
+            name = texts.keep(kernel_text(kernel.source))
+            if (kernel.name, name) not in found:
+                found[kernel.name, name] = self._kernel(kernel, name)
+        return list(found.values())
+
+    def _kernel(self, kernel: Kernel, sha256: str) -> KernelRecord:
+        predicted = predict(kernel, self._device)
+        known = predicted is not None and predicted.low_us is not None and predicted.high_us is not None
+        return KernelRecord(
+            kernel.name,
+            sha256,
+            assembled=self._assembled(kernel.source or "") if self._assemble else (),
+            predicted_us=predicted.us if predicted else None,
+            predicted_range_us=(predicted.low_us, predicted.high_us) if known else None,  # type: ignore[union-attr,arg-type]
+        )
+
+    def _assembled(self, source: str) -> tuple[Assembled, ...]:
+        with self._simulation.off():
+            built = simgpu.assemble(source, self._device)
+        return tuple(
+            Assembled(
+                {**one.config, "num_warps": one.num_warps, "num_stages": one.num_stages},
+                one.registers,
+                one.spills,
+                one.shared_bytes,
+            )
+            for one in built
+        )

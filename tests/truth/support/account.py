@@ -1,0 +1,217 @@
+"""torch's own account of a program, read from its structured trace by way of `tlparse`.
+
+Nothing of Inductoscope is used here: what a record means is worked out again, from torch's text alone.  Where torch
+tells one thing several times, or counts something else than its name says, the rule stands in the function's docstring.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[3]
+SUPPORT = Path(__file__).parent
+CONTEXT = frozenset(
+    "rank frame_id frame_compile_id attempt has_payload payload_filename stack timestamp thread pathname lineno".split()
+)
+SPLIT, REST, WHOLE = "split", "rest-of-function-eager", "whole-function-eager"
+_FRAME = re.compile(r'^ *File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$', re.M)
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
+_PAGE = re.compile(r"/gb/gb(\d+)\.html")
+_CHAINED = "*** While handling this graph break, another graph break occurred: ***"
+_LIMIT = re.compile(
+    r"torch\._dynamo hit config\.\w+ \((?P<limit>\d+)\)\n.*?function: '(?P<name>.*)' \((?P<file>.*):(?P<line>\d+)\)"
+)
+_SKIP = re.compile(r"\] skipping: (?P<name>\S+) \(reason: (?P<reason>.*?), file: (?P<file>.*)\)$", re.M)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record: its key, or the name of an artifact; its fields; the text of its payload."""
+
+    name: str
+    compile_id: str
+    attempt: int
+    fields: Any
+    payload: str
+
+
+@dataclass(frozen=True)
+class BreakReport:
+    """One report of a graph break.  `frames` are the user's, outermost first; `inner` is the innermost of all."""
+
+    compile_id: str
+    kind: str
+    code: str
+    outcome: str
+    frames: tuple[Place, ...]
+    inner: Place | None
+
+
+@dataclass(frozen=True)
+class Recompile:
+    """Why a function was compiled again: for each earlier version the guard, and the user's line that made it."""
+
+    compile_id: str
+    function: Place
+    guards: tuple[tuple[str, int | None], ...]
+
+
+def is_user(file: str) -> bool:
+    """Whether a file is a program's of this repository, neither a library's nor a driver's of these tests."""
+    path = Path(file)
+    inside = path.is_relative_to(REPOSITORY) and "site-packages" not in path.parts
+    return inside and path.parent != SUPPORT and not path.is_relative_to(REPOSITORY / "compiler")
+
+
+class Account:
+    """What torch wrote down about one program, from the folder of its run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.records = tuple(_records(folder))
+        self.log = (folder / "log.txt").read_text(errors="replace")
+        self.answer = json.loads((folder / "answer.json").read_text())
+
+    def named(self, *names: str) -> tuple[Record, ...]:
+        """The records of these names, in order."""
+        return tuple(record for record in self.records if record.name in names)
+
+    def graphs(self) -> list[tuple[str, int | None]]:
+        """Compile id and number of operators of each graph that went to a backend.
+
+        The number is that of the compilation's metrics, which have none where compiling failed afterwards.
+        """
+        metrics = {record.compile_id: record.fields.get("graph_op_count") for record in self.metrics()}
+        return [(one.compile_id, metrics.get(one.compile_id)) for one in self.named("dynamo_output_graph")]
+
+    def metrics(self) -> tuple[Record, ...]:
+        """The metrics of each compilation of a function; a backward that is compiled later has its own."""
+        return tuple(one for one in self.named("compilation_metrics") if one.fields.get("is_forward") is not False)
+
+    def break_reports(self) -> list[BreakReport]:
+        """Every report of a graph break, repeats included."""
+        return [_read_break(record) for record in self.named("dynamo_graph_break_reason")]
+
+    def breaks(self) -> list[tuple[str, int, str, str, str, int]]:
+        """File, line, type, id, outcome and number of reports of each root cause.
+
+        torch reports a break once for each frame that meets it: for the caller with the helper inlined, then for the
+        helper.  These are one root cause: same type, same line.  A report in a compilation that was split already is
+        torch's failing to handle the break before it, and makes the outcome of that one worse.
+        """
+        causes: dict[tuple[str, int, str, str, Place | None], list[str]] = {}
+        last: dict[str, list[str]] = {}
+        for one in self.break_reports():
+            if one.outcome != SPLIT and one.compile_id in last:
+                last[one.compile_id].append(one.outcome)
+                continue
+            file, line = (one.frames[-1].file, one.frames[-1].line) if one.frames else ("library", 0)
+            outcomes = causes.setdefault((file, line, one.kind, one.code, one.inner), [])
+            outcomes.append(one.outcome)
+            last[one.compile_id] = outcomes
+        order = (SPLIT, REST, WHOLE)
+        return sorted(
+            (*key[:4], max(outcomes, key=order.index), len(outcomes)) for key, outcomes in causes.items()
+        )
+
+    def recompiles(self) -> list[Recompile]:
+        """Every attempt to compile again."""
+        return [self._recompile(record) for record in self.named("recompile_reasons")]
+
+    def limit(self) -> tuple[int, str, str, int] | None:
+        """Limit, function, file and line of the first function that was given up."""
+        text = re.sub(r"^[VIWE]\d+ \S+ \d+ \S+\] (\[\S+\] )?", "", self.log, flags=re.M)
+        match = _LIMIT.search(text)
+        return (int(match["limit"]), _original(match["name"]), match["file"], int(match["line"])) if match else None
+
+    def skipped(self) -> set[tuple[str, str]]:
+        """Name and file of the user's functions that were left alone."""
+        return {(_original(m["name"]), m["file"]) for m in _SKIP.finditer(self.log) if is_user(m["file"])}
+
+    def starts(self) -> dict[str, Place]:
+        """The function behind each frame number: the last frame of the stack of `dynamo_start`."""
+        strings = next(record.fields for record in self.records if record.name == "string_table")
+        found: dict[str, Place] = {}
+        for record in self.named("dynamo_start"):
+            last = record.fields["stack"][-1]
+            place = Place(strings[last["filename"]], last["line"], _original(last["name"]))
+            found.setdefault(record.compile_id.partition("/")[0], place)
+        return found
+
+    def _recompile(self, record: Record) -> Recompile:
+        function = self.starts()[record.compile_id.partition("/")[0]]
+        return Recompile(record.compile_id, function, tuple(map(_read_reason, _texts(record.payload))))
+
+
+def _records(folder: Path) -> Iterator[Record]:
+    (trace,) = (folder / "trace").iterdir()
+    out = folder / "tlparse"
+    tlparse = Path(sys.executable).with_name("tlparse")
+    command = [tlparse, trace, "-o", out, "--overwrite", "--no-browser", "--plain-text"]
+    subprocess.run(command, check=True, capture_output=True)
+    for line in (out / "raw.jsonl").read_text().splitlines():
+        data = json.loads(line)
+        name = next(key for key in data if key not in CONTEXT)
+        fields = data[name]
+        compile_id = f"{data.get('frame_id')}/{data.get('frame_compile_id')}"
+        payload = data.get("payload_filename")
+        text = (out / payload).read_text() if payload else ""
+        name = fields["name"] if name == "artifact" else name
+        yield Record(name, compile_id, data.get("attempt", 0), fields, text)
+
+
+def _read_break(record: Record) -> BreakReport:
+    head, _, stacks = record.payload.partition("\nUser code traceback:\n")
+    reason = head.partition("\nGraph Break Reason: ")[2]
+    followed, _, message = reason.partition("\n\n") if reason.startswith(("Encountered", "Failed")) else ("", "", reason)
+    outcome = WHOLE if followed.startswith("Failed") else REST if "cannot resume from" in followed else SPLIT
+    cause = message.partition(_CHAINED)[0]
+    page = _PAGE.search(cause)
+    frames = _frames(stacks.partition("\nTraceback (most recent call last):")[0])
+    user = tuple(frame for frame in frames if is_user(frame.file))
+    innermost = frames[-1] if frames else None
+    inner = innermost if innermost and innermost not in user else None
+    kind = message.strip().splitlines()[0].strip()
+    return BreakReport(record.compile_id, kind, f"GB{page[1]}" if page else "", outcome, user, inner)
+
+
+def _frames(text: str) -> Sequence[Place]:
+    return [Place(m["file"], int(m["line"]), _original(m["function"])) for m in _FRAME.finditer(text)]
+
+
+def _texts(payload: str) -> list[str]:
+    """A record of several reasons is a list as JSON, that of one reason is its bare text."""
+    try:
+        texts = json.loads(payload)
+    except ValueError:
+        return [payload]
+    return [str(text) for text in texts] if isinstance(texts, list) else [str(texts)]
+
+
+def _read_reason(text: str) -> tuple[str, int | None]:
+    guard, _, stack = text.partition(": ")[2].partition("\nUser stack trace:\n")
+    lines = [frame.line for frame in _frames(stack) if is_user(frame.file)]
+    guard = re.split(r"\s+# |\s*\(HINT: ", guard)[0].strip()
+    return guard, lines[-1] if lines else None
+
+
+def _original(name: str) -> str:
+    while match := _RESUMED.match(name):
+        name = match[1]
+    return name
