@@ -74,7 +74,7 @@ class Hello:
 class Assembling:
     """How kernels are assembled: `processes` at a time, those that somebody looks at before all others.
 
-    Looked at are the kernel of the name `kernel` and those that a line of the program went into.  What the compiler
+    Looked at are kernels with `kernel` in their names and those that a line of the program went into.  What the compiler
     makes is kept in the folder `store` (see `kernel_store`) up to `store_bytes`, and found there again; without a
     folder nothing is kept.
     """
@@ -107,7 +107,7 @@ class Run:
     what_if: tuple[str, ...] = ()
     probe_seconds: float = 0.0
     memory_bytes: int | None = None
-    assembling: Assembling = Assembling()
+    assembling: Assembling = field(default_factory=Assembling)
 
 
 @dataclass(frozen=True)

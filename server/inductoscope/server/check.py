@@ -17,6 +17,7 @@ from inductoscope.protocol._version import __version__
 from inductoscope.protocol.messages import Message, Target
 from inductoscope.protocol.report import Report, Rung, Status, TargetReport
 from inductoscope.server import interpreter, machine, planning
+from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
 from inductoscope.server.planning import CheckError, Job, Options
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
@@ -111,6 +112,7 @@ class Runs:
             bench_seconds=options.bench_seconds,
             what_if=options.what_if,
             probe_seconds=(options.probe or settings.probe or Probing.ON).seconds,
+            assembling=texts.order(self._at_once, options.kernel),
         )
 
     def _pool(self, job: Job) -> WorkerPool:

@@ -95,8 +95,10 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
     parser.add_argument("--rung", metavar="RUNG", help="capture, lower, assemble (default) or measure")
     _add_probe(parser)
-    parts = "kernels, backward, guards, phases, passes, all"
+    parts = "kernels, backward, guards, phases, passes, configs, all; ttir, ttgir, llir, ptx, sass, amdgcn"
     parser.add_argument("--show", default="", metavar="LIST", help=f"more of: {parts}")
+    only = "show only kernels with this in their names, and assemble those first"
+    parser.add_argument("--kernel", metavar="NAME", help=only)
 
 
 def _add_probe(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +149,7 @@ def _check(arguments: argparse.Namespace) -> int:
         options = _options(arguments)
         stops = gate.parse(arguments.fail_on)
         shown = _shown(arguments)
-        terminal = None if arguments.json else _terminal(shown)
+        terminal = None if arguments.json else _terminal(shown, arguments)
         checked = _cancellable(check(options, terminal.watcher if terminal is not None else None))
     except (CheckError, gate.GateError, PartError) as error:
         if arguments.json:
@@ -216,7 +218,7 @@ def _watch(arguments: argparse.Namespace) -> int:
         return watched
 
     try:
-        options, terminal = _options(arguments), _terminal(_shown(arguments))
+        options, terminal = _options(arguments), _terminal(_shown(arguments), arguments)
         _cancellable(watch.watch(make))
     except (CheckError, PartError) as error:
         _complain(str(error))
@@ -233,10 +235,10 @@ def _shown(arguments: argparse.Namespace) -> frozenset[Part]:
     return parts(f"{arguments.show},all" if arguments.verbose else arguments.show)
 
 
-def _terminal(shown: frozenset[Part]) -> Terminal:
+def _terminal(shown: frozenset[Part], arguments: argparse.Namespace) -> Terminal:
     from inductoscope.server.text.terminal import Terminal
 
-    return Terminal(shown)
+    return Terminal(shown, getattr(arguments, "kernel", None))
 
 
 def _options(arguments: argparse.Namespace) -> Options:
@@ -266,6 +268,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         timeout_s=arguments.timeout,
         bench_seconds=seconds,
         what_if=tuple(getattr(arguments, "what_if", ())),
+        kernel=getattr(arguments, "kernel", None),
         probe=Probing.OFF if getattr(arguments, "no_probe", False) else None,
     )
 

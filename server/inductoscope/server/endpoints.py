@@ -216,7 +216,10 @@ class Endpoints:
     def hover(self, params: types.HoverParams) -> types.Hover | None:
         """What is known of a line."""
         path, snapshot = self._open_path(params.text_document.uri), self._session.snapshot()
-        found = hover.hover(snapshot, path, params.position.line + 1) if path else None
+        line = params.position.line + 1
+        if path is not None:
+            self._session.look(path, line)
+        found = hover.hover(snapshot, path, line) if path else None
         if path is None or found is None:
             return None
         return to_lsp.hover(found, path, self._editor.where(snapshot), self._editor.profile)

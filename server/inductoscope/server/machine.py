@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_CONTAINER_CORES = Path("/sys/fs/cgroup/cpu.max")
+"""Microseconds of all cores together that the container may use in a period of so many microseconds."""
 
 
 def memory_bytes() -> int | None:
@@ -25,3 +27,15 @@ def share_of_memory(part: float) -> int | None:
     """That part of the memory, in bytes; None where the machine does not tell."""
     total = memory_bytes()
     return None if total is None else int(total * part)
+
+
+def cores() -> int:
+    """How many cores this process may keep busy, as far as the system or the container around it tells; at least 1."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = _CONTAINER_CORES.read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return allowed
+    if not quota.isdecimal() or not period.isdecimal() or period == "0":
+        return allowed
+    return max(1, min(allowed, int(quota) // int(period)))

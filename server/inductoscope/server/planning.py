@@ -25,7 +25,8 @@ class Options:
     """What to check and how; None where the project's settings or the defaults decide.
 
     `targets` are names to restrict the check to; empty means all.  `what_if` are sets of inputs to ask about after each
-    run, see `messages.Run`.  `probe` says whether other sizes are tried.
+    run, see `messages.Run`.  `probe` says whether other sizes are tried.  `kernel` is a part of the names of kernels
+    that are assembled before all others.
     """
 
     paths: tuple[Path, ...]
@@ -37,6 +38,7 @@ class Options:
     bench_seconds: float = 2.0
     what_if: tuple[str, ...] = ()
     probe: Probing | None = None
+    kernel: str | None = None
 
 
 @dataclass(frozen=True)

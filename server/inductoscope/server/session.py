@@ -18,8 +18,9 @@ from typing import TypeAlias
 from inductoscope.protocol import devices, messages
 from inductoscope.protocol.devices import DeviceKind
 from inductoscope.protocol.messages import Message
-from inductoscope.protocol.report import Rung
+from inductoscope.protocol.report import Place, Rung
 from inductoscope.server import freshness, runs, shift
+from inductoscope.server.assembly import texts
 from inductoscope.server.clock import Clock, Timer
 from inductoscope.server.display import Display
 from inductoscope.server.documents import Documents, read_source
@@ -63,6 +64,7 @@ class Session:
         self._plans: dict[Key, Plan] = {}
         self._timers: dict[str, Timer] = {}
         self._last_run_s = 0.0
+        self._looked_at: dict[str, Place] = {}
         self._shift = functools.lru_cache(maxsize=256)(shift.between)
         self._display = Display(editor)
         self._flush_due = False
@@ -94,6 +96,10 @@ class Session:
         if path in self._reloads and read_source(path) == source:
             self._reloads.discard(path)
             self._run_after_save(tuple(self._targets), f"reloaded {path}")
+
+    def look(self, path: str, line: int) -> None:
+        """Somebody looks at a line (1-based): the next run tells of its kernels first."""
+        self._looked_at[path] = Place(path, line)
 
     def save(self, path: str) -> None:
         """A document was written to its file."""
@@ -329,6 +335,7 @@ class Session:
             memory_bytes=settings.memory_bytes,
             cwd=self._folders.working_folder(target.file),
             search_paths=self._folders.search_paths(target.file),
+            assembling=texts.order(at_once=1, place=self._looked_at.get(target.file)),
             probe_seconds=settings.probe.seconds,
         )
         closure = self._programs.closure(target)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inductoscope.protocol import devices
-from inductoscope.protocol.report import Benchmark, PatternFact, Predicted, Resources, Status, TargetReport, Timing
+from inductoscope.protocol.report import (
+    Benchmark,
+    ConfigFact,
+    Kernel,
+    KernelLanguage,
+    PatternFact,
+    Predicted,
+    Resources,
+    Status,
+    TargetReport,
+    Timing,
+)
 from inductoscope.server import tally
 from inductoscope.server.tally import Forecast, Tally
 
@@ -48,6 +59,13 @@ def pattern(fact: PatternFact, own: str) -> str:
 def change(before: int, after: int) -> str:
     """A number before and after: `19 -> 2`, or just `19`."""
     return f"{before} -> {after}" if before != after else str(before)
+
+
+def computed_by(kernel: Kernel) -> str:
+    """Who computes a kernel that Inductor did not write all of: `library: cuBLAS`, `Triton template`; else nothing."""
+    if kernel.language is KernelLanguage.EXTERN:
+        return f"library: {kernel.library}" if kernel.library else "library"
+    return kernel.library or ""
 
 
 def size(count_of_bytes: int) -> str:
@@ -98,6 +116,13 @@ def forecast(value: Forecast) -> str:
     """The predicted time of a forward pass, or of that part of its launches that it is known for."""
     what = "a forward pass" if value.known == value.launches else f"for {value.known} of {value.launches} launches"
     return f"predicted {duration(value.us)} {what}"
+
+
+def configuration(config: ConfigFact) -> str:
+    """The configuration of a kernel: `XBLOCK 1024, 4 warps, 2 stages`."""
+    blocks = [f"{name} {size}" for name, size in config.blocks.items()]
+    limit = [f"at most {config.max_registers} registers"] if config.max_registers is not None else []
+    return ", ".join([*blocks, count(config.num_warps, "warp"), count(config.num_stages, "stage"), *limit])
 
 
 def resources(value: Resources) -> str:

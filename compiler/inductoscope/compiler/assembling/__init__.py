@@ -141,7 +141,9 @@ def _in_order(report: TargetReport, how: Assembling) -> list[_Job]:
 
 def _urgency(kernel: Kernel, how: Assembling) -> int:
     places = {(place.file, place.line) for place in kernel.lines}
-    if kernel.name == how.kernel or (how.file is not None and (how.file, how.line) in places):
+    if (how.kernel is not None and how.kernel in kernel.name) or (
+        how.file is not None and (how.file, how.line) in places
+    ):
         return 0
     return 1 if kernel.phase is Phase.FORWARD else 2
 

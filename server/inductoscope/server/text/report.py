@@ -18,7 +18,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import tally, words
-from inductoscope.server.text import benchmark, findings, kernels, passes, phases
+from inductoscope.server.text import assembly, benchmark, findings, kernels, passes, phases
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
@@ -45,6 +45,7 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield from kernels.tables(report, view)
     if view.has(Part.KERNELS):
         yield from kernels.sources(report, view)
+    yield from assembly.shown(report, view)
     if view.has(Part.PHASES):
         yield from phases.phase_times(report, view)
     if report.benchmark is not None:

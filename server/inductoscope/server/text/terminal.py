@@ -52,9 +52,9 @@ def write(to: Console, content: RenderableType) -> None:
 class Terminal:
     """Prints a check while it goes on."""
 
-    def __init__(self, shown: frozenset[Part]) -> None:
+    def __init__(self, shown: frozenset[Part], kernel: str | None = None) -> None:
         self._console = console()
-        self._view = View(shown, Path.cwd(), source_line)
+        self._view = View(shown, Path.cwd(), source_line, kernel)
         self._status: StatusLine | None = None
         self.watcher = Watcher(self.whole, self._on_event)
 

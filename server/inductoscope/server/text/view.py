@@ -18,7 +18,18 @@ class Part(enum.Enum):
     GUARDS = "guards"
     PHASES = "phases"
     PASSES = "passes"
+    CONFIGS = "configs"
+    TTIR = "ttir"
+    TTGIR = "ttgir"
+    LLIR = "llir"
+    PTX = "ptx"
+    SASS = "sass"
+    AMDGCN = "amdgcn"
     ALL = "all"
+
+
+ARTIFACTS = (Part.TTIR, Part.TTGIR, Part.LLIR, Part.PTX, Part.SASS, Part.AMDGCN)
+"""What the compiler makes of a kernel, by stage; too long to be a part of `all`."""
 
 
 class PartError(ValueError):
@@ -37,15 +48,23 @@ def parts(text: str) -> frozenset[Part]:
 
 @dataclass(frozen=True)
 class View:
-    """The parts to show, the folder that paths are from, and a function for source lines (file, 1-based line)."""
+    """The parts to show, the folder that paths are from, and a function for source lines (file, 1-based line).
+
+    `kernel` is a part of the names of the kernels to show; None shows all.
+    """
 
     parts: frozenset[Part]
     folder: Path
     source_line: Callable[[str, int], str]
+    kernel: str | None = None
 
     def has(self, part: Part) -> bool:
         """Whether the part was asked for."""
-        return part in self.parts or Part.ALL in self.parts
+        return part in self.parts or (Part.ALL in self.parts and part not in ARTIFACTS)
+
+    def wants(self, kernel: str) -> bool:
+        """Whether a kernel of that name is to be shown."""
+        return self.kernel is None or self.kernel in kernel
 
     def place(self, file: str, line: int) -> str:
         """`model.py:12`."""

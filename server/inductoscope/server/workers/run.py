@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from inductoscope.protocol.codec import CodecError
 from inductoscope.protocol.messages import (
+    Assembling,
     Failure,
     FindingFound,
     Hello,
@@ -59,6 +60,7 @@ class RunRequest:
     bench_seconds: float = 2.0
     what_if: tuple[str, ...] = ()
     probe_seconds: float = 0.0
+    assembling: Assembling = field(default_factory=Assembling)
 
 
 @dataclass(frozen=True)
@@ -208,5 +210,6 @@ def _message(request: RunRequest) -> Run:
         bench_seconds=request.bench_seconds,
         what_if=request.what_if,
         probe_seconds=request.probe_seconds,
+        assembling=request.assembling,
         memory_bytes=request.memory_bytes,
     )

@@ -1,0 +1,1 @@
+"""What the compiler made of kernels, as texts for people: found in the store, disassembled, mapped to source lines."""
