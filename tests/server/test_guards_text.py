@@ -24,8 +24,8 @@ from inductoscope.server.text.guards import Selection, target
 from inductoscope.server.text.view import Part, View
 
 FILE = "/w/model.py"
-SIZE = GuardFact("0/0", "x", "size", "[any, 8]", "size of x is [any, 8]", file=FILE, line=7)
-DTYPE = GuardFact("0/0", "x", "dtype", "torch.float32", "dtype of x is torch.float32", file=FILE, line=7)
+SIZE = GuardFact("0/0", "x", "size", "[any, 8]", file=FILE, line=7)
+DTYPE = GuardFact("0/0", "x", "dtype", "torch.float32", file=FILE, line=7)
 GAIN = GuardFact("0/0", "self.x_gain", "value", "3", "self.x_gain == 3", file=FILE, line=8)
 BOUND = GuardFact("0/0", "x.size()[0]", "shape", None, "x.size()[0] <= 99", file=FILE, line=9)
 STATE = GuardFact("0/0", "torch", "global-state", None, "___check_global_state()", internal=True)

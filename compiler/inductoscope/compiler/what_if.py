@@ -166,7 +166,7 @@ def _try(call: CallInputs, described: tuple[str, ...], asked: Asked, user_code: 
 
 def _wants_gradients(report: TargetReport) -> bool:
     """Whether gradients were enabled where the newest version was compiled, which the program itself may decide."""
-    modes = (_GRAD_MODE.search(guard.text) for guard in reversed(report.guards) if guard.kind == "global-state")
+    modes = (_GRAD_MODE.search(guard.text or "") for guard in reversed(report.guards) if guard.kind == "global-state")
     mode = next((match[1] for match in modes if match), None)
     return torch.is_grad_enabled() if mode is None else mode == "true"
 

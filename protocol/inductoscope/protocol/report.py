@@ -214,16 +214,17 @@ class GuardFact:
 
     `source` is what is compared, as the user would write it (`self.layers[0].weight`); `kind` is what of it: size,
     stride, dtype, device, requires-grad, dispatch-keys, type, value, identity, key, length, aliasing, shape, condition,
-    attribute, dynamic-marks, global-state, other.  In sizes and strides `any` stands for one that may differ, and
-    `expected` is null where the text says it all.  `internal` marks what is torch's own state or bookkeeping, not the
-    program's.  `file` and `line` are those of the line that made the guard, null where torch does not tell.
+    attribute, dynamic-marks, global-state, other.  In sizes and strides `any` stands for one that may differ.
+    `expected` is null where the text says it all, `text` where source, kind and `expected` do.  `internal` marks what
+    is torch's own state or bookkeeping, not the program's.  `file` and `line` are those of the line that made the
+    guard, null where torch does not tell.
     """
 
     compile_id: str
     source: str
     kind: str
     expected: str | None
-    text: str
+    text: str | None = None
     internal: bool = False
     file: str | None = None
     line: int | None = None

@@ -126,7 +126,7 @@ def _add_guards(parser: argparse.ArgumentParser) -> None:
     inputs = "would a call with these recompile? such as x=f32[16, 128]; may be repeated"
     parser.add_argument("--with", action="append", default=[], dest="what_if", metavar="INPUTS", help=inputs)
     _add_probe(parser)
-    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON, without what is not asked for")
     _add_common(parser)
     parser.set_defaults(command=_guards, rung="capture")
 
@@ -175,7 +175,7 @@ def _guards(arguments: argparse.Namespace) -> int:
     from inductoscope.protocol.report import Report
     from inductoscope.server.check import check
     from inductoscope.server.planning import CheckError
-    from inductoscope.server.text.guards import Selection
+    from inductoscope.server.text.guards import Selection, only_guards
     from inductoscope.server.text.terminal import print_guards
     from inductoscope.server.text.view import parts
 
@@ -190,7 +190,7 @@ def _guards(arguments: argparse.Namespace) -> int:
     wanted = Selection(arguments.line, arguments.argument)
     report = replace(checked.report, targets=tuple(map(wanted.of, checked.report.targets)))
     if arguments.json:
-        _print_json(report)
+        _print_json(replace(report, targets=tuple(map(only_guards, report.targets))))
     else:
         print_guards(report, parts("all" if arguments.verbose else ""))
     for problem in checked.problems:

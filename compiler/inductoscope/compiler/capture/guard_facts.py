@@ -26,11 +26,11 @@ _CHECK_TENSOR = re.compile(
     r"check_tensor\(.*?, (?P<type>[\w.]+), DispatchKeySet\((?P<keys>.*?)\), (?P<dtype>torch\.\w+), "
     r"device=(?P<device>\w+), requires_grad=(?P<grad>\w+), size=(?P<size>\[.*?\]), stride=(?P<stride>\[.*?\])\)$"
 )
+_UNMARKED = re.compile(r"hasattr\([^()]*\) == False(?: and hasattr\([^()]*\) == False)*")  # what any tensor is held to
 _ANY = "any"
 # Tensors of a simulated device are of a class of their own; on the real one the guard is on the usual class.
 _SIMULATED, _TENSOR = "torch._subclasses.fake_tensor.FakeTensor", "torch.Tensor"
-# Guards whose own text is an address.
-_ADDRESSES = {"type": "{source} is a {expected}", "identity": "{source} is the same object, a {expected}"}
+_ADDRESSES = frozenset({"type", "identity"})
 _TENSOR_KINDS = {
     "dtype": "dtype",
     "device": "device",
@@ -127,7 +127,8 @@ def _facts(compile_id: str, leaf: Leaf) -> Iterator[GuardFact]:
     elif leaf.check in _STATE or (leaf.check == "LAMBDA_GUARD" and leaf.source == "L"):
         yield GuardFact(compile_id, "torch", "global-state", None, text, internal=True)
     elif leaf.check == DYNAMIC_MARKS:
-        yield GuardFact(compile_id, source, "dynamic-marks", None, text, internal=True)
+        expected, told = ("none", None) if _UNMARKED.fullmatch(text) else (None, text)
+        yield GuardFact(compile_id, source, "dynamic-marks", expected, told, internal=True)
     elif leaf.check == "NO_TENSOR_ALIASING":
         yield GuardFact(compile_id, source, "aliasing", None, text)
     else:
@@ -140,14 +141,16 @@ def _of_tensor(compile_id: str, source: str, match: re.Match[str]) -> Iterator[G
         # The check of the device is one of its index, which tensors on the CPU have none of.
         expected = f"index {expected}" if kind == "device" else expected
         internal = kind == "dispatch-keys" or match[part] == "None"
-        yield GuardFact(compile_id, source, kind, expected, f"{kind} of {source} is {expected}", internal)
+        yield GuardFact(compile_id, source, kind, expected, internal=internal)
 
 
 def _of_expression(compile_id: str, source: str, text: str, leaf: Leaf) -> GuardFact:
     read = guard_failure(Reason("", text, (), None), UserCode(), None)
     internal = bool(_OF_TORCH.search(leaf.source))
     expected = read.expected if read.expected != text else None
-    if read.kind in _ADDRESSES:
-        expected = None if expected is None else expected.replace(_SIMULATED, _TENSOR)
-        text = _ADDRESSES[read.kind].format(source=read.source, expected=expected)
+    if read.kind in _ADDRESSES and expected is not None:
+        # Its own text is an address.
+        return GuardFact(
+            compile_id, read.source or source, read.kind, expected.replace(_SIMULATED, _TENSOR), internal=internal
+        )
     return GuardFact(compile_id, read.source or source, read.kind, expected, text, internal)

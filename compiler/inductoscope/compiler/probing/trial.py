@@ -76,24 +76,21 @@ def tried(named: Named, call: Callable[[int], Seen], user_code: UserCode) -> Pro
 
 
 def _fails(named: Named, seen: Seen, user_code: UserCode) -> Probe:
-    at: object | None = seen.finding
-    if seen.finding is not None:
-        told = _TOLD.search(seen.finding.message)
-        said = f"{told['type']}: {told['text']}" if told else seen.finding.message
-    else:
-        assert seen.error is not None
-        at, said = failures.innermost(seen.error, user_code.is_user), failures.describe(seen.error)
+    assert seen.error is not None
+    at: object | None = seen.finding or failures.innermost(seen.error, user_code.is_user)
+    told = _TOLD.search(failures.text_of(seen.error))
+    said = f"{told['type']}: {told['text'].rstrip('.')}" if told else failures.describe(seen.error)
     return _probe(named, ProbeOutcome.FAILS, f"the program raises at another size: {said}", (), at)
 
 
 def _dynamic(named: Named, second: Seen) -> Probe:
     times = len(second.compiled)
-    once = "compiles once more" if times == 1 else f"compiles {times} functions once more"
+    once = "compiles once more, which then serves" if times == 1 else f"compiles {times} more graphs, which then serve"
     limits = tuple(_limits(second.facts.dimensions, named))
     bounds = " and ".join(dict.fromkeys(_SIZE.sub(r".shape[\1]", limit.text) for limit in limits))
     which = f"every size with {bounds}" if bounds else "every size"
     at = limits[0] if limits else None
-    return _probe(named, ProbeOutcome.DYNAMIC, f"another size {once}, which then serves {which}", _guards(second), at)
+    return _probe(named, ProbeOutcome.DYNAMIC, f"another size {once} {which}", _guards(second), at)
 
 
 def _again(named: Named, second: Seen, third: Seen) -> Probe:

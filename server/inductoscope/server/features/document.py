@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from inductoscope.protocol.report import GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
-from inductoscope.server import tally, words
+from inductoscope.server import sizes, tally, words
 from inductoscope.server.features import timeline
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
 from inductoscope.server.snapshot import TargetView
@@ -21,6 +21,9 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
     if report.breaks:
         yield Heading("Graph breaks")
         yield Points(tuple(_break(item, report.file) for item in report.breaks))
+    if report.probes:
+        yield Heading("Other sizes of the inputs")
+        yield Points(tuple(sizes.sentences(report)))
     yield from _kernels(report)
     yield from timeline.section(report)
     yield from _sources(report)

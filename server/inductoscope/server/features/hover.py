@@ -22,7 +22,7 @@ from inductoscope.protocol.report import (
     ValueFact,
 )
 from inductoscope.server import words
-from inductoscope.server.features import apart, kernels, timeline, values
+from inductoscope.server.features import apart, held_to, kernels, timeline, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
@@ -79,6 +79,7 @@ def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
     yield from _kernel_cards(kernels.on_line(report, path, line), report, path, line)
+    yield from held_to.cards(report, path, line)
     yield from timeline.card(report, path, line)
 
 

@@ -12,11 +12,32 @@ from dataclasses import dataclass, replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from inductoscope.protocol.report import Dimension, DimensionState, GuardFact, GuardFailure, Reuse, TargetReport, WhatIf
-from inductoscope.server import words
+from inductoscope.protocol.report import (
+    Dimension,
+    DimensionState,
+    GuardFact,
+    GuardFailure,
+    Probe,
+    Reuse,
+    TargetReport,
+    WhatIf,
+)
+from inductoscope.server import sizes, words
 from inductoscope.server.text.blocks import Code, gap, indented, paragraph
 from inductoscope.server.text.view import Part, View
 
+_OF_GUARDS = (
+    "inputs",
+    "graphs",
+    "recompiles",
+    "recompile_limit",
+    "specializations",
+    "guards",
+    "dimensions",
+    "what_if",
+    "probes",
+    "notes",
+)
 _OUTCOME = {
     Reuse.REUSED: "bold green",
     Reuse.RECOMPILES: "bold yellow",
@@ -38,19 +59,33 @@ class Selection:
             report,
             guards=tuple(guard for guard in report.guards if self._wants_guard(guard, report.file)),
             dimensions=tuple(one for one in report.dimensions if self._wants_dimension(one, report.file)),
+            probes=tuple(one for one in report.probes if self._wants_probe(one, report.file)),
         )
 
     def _wants_guard(self, guard: GuardFact, file: str) -> bool:
         here = self.line is None or (guard.file, guard.line) == (file, self.line)
-        return here and (self.argument is None or self._is_about(guard.source) or self._is_about(guard.text))
+        about = self.argument is None or self._is_about(guard.source) or self._is_about(guard.text or "")
+        return here and about
 
     def _wants_dimension(self, dimension: Dimension, file: str) -> bool:
         lines = {(limit.file, limit.line) for limit in dimension.limits}
         here = self.line is None or (file, self.line) in lines
         return here and (self.argument is None or self._is_about(dimension.source))
 
+    def _wants_probe(self, probe: Probe, file: str) -> bool:
+        here = self.line is None or (file, self.line) == (probe.file, probe.line)
+        return here and (self.argument is None or any(map(self._is_about, (probe.source, *probe.together))))
+
     def _is_about(self, text: str) -> bool:
         return re.search(rf"(?<![\w.'\"]){re.escape(self.argument or '')}(?!\w)", text) is not None
+
+
+def only_guards(report: TargetReport) -> TargetReport:
+    """The report without the facts that say nothing of when a compiled version is used again."""
+    kept = {name: getattr(report, name) for name in _OF_GUARDS}
+    return TargetReport(
+        report.file, report.name, report.line, report.device, report.rung, report.status, report.message, **kept
+    )
 
 
 def target(report: TargetReport, view: View) -> Group:
@@ -76,7 +111,11 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
             yield from _guards(guards, view)
             yield from _dimensions(dimensions, view)
     if not report.guards and not report.dimensions:
-        yield paragraph("no guards", indent=2)
+        yield paragraph("no such guards" if report.graphs else "no guards", indent=2)
+    if report.probes:
+        yield gap()
+        yield paragraph("with other sizes", "bold", 2)
+        yield from map(paragraph, sizes.sentences(report))
     for asked in report.what_if:
         yield gap()
         yield from _asked(asked, view)
@@ -101,11 +140,11 @@ def _described(guards: Iterable[GuardFact]) -> Iterator[str]:
     """One line for each source whose parts are compared with known values, one for each other guard."""
     parts: dict[str, list[str]] = {}
     for guard in guards:
-        if guard.kind in ("size", "stride", "dtype", "device", "requires-grad", "dispatch-keys"):
+        if guard.text is None:
             parts.setdefault(guard.source, []).append(f"{guard.kind} {guard.expected}")
     yield from (f"{source}: {', '.join(found)}" for source, found in parts.items())
     for guard in guards:
-        if guard.source not in parts or guard.kind in ("shape", "value", "type", "aliasing", "dynamic-marks"):
+        if guard.text is not None:
             yield guard.text
 
 

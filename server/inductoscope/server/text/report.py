@@ -17,7 +17,7 @@ from inductoscope.protocol.report import (
     Status,
     TargetReport,
 )
-from inductoscope.server import tally, words
+from inductoscope.server import sizes, tally, words
 from inductoscope.server.text import assembly, benchmark, findings, kernels, passes, phases
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
@@ -37,6 +37,10 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield from _header(report, view)
     yield from findings.listed(report.findings, view)
     if view.has(Part.GUARDS):
+        if report.probes:
+            yield gap()
+            yield paragraph("with other sizes", "bold", 2)
+            yield from map(paragraph, sizes.sentences(report))
         for recompile in report.recompiles:
             yield gap()
             yield from _recompile(recompile, view)
@@ -71,6 +75,8 @@ def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield paragraph(f"inputs: {inputs}{f', {times} times' if times > 1 else ''}", "dim", 2)
     if len(report.inputs) > _INPUT_SETS:
         yield paragraph(f"inputs: {words.count(len(report.inputs) - _INPUT_SETS, 'more set')}", "dim", 2)
+    if other := sizes.summary(report):
+        yield paragraph(f"other sizes: {other}", "dim", 2)
     for note in report.notes:
         yield paragraph(f"note: {note}", indent=2)
 
