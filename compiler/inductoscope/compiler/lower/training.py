@@ -117,7 +117,7 @@ def _producer(node: fx.Node) -> fx.Node:
 def _place(node: fx.Node, places: Places) -> Place | None:
     if node.op == "placeholder":
         return None
-    parts = (user for user in node.users if user.target is operator.getitem)  # what wraps an operator has no line
+    parts = (user for user in _producer(node).users if user.target is operator.getitem)  # a wrapper has no line itself
     stacks = (one.meta.get("stack_trace") for one in (node, _producer(node), *parts))
     return places.in_stack(next((stack for stack in stacks if stack), None))
 
