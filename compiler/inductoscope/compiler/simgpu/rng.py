@@ -70,7 +70,7 @@ class DeviceGenerator(_CpuGenerator):
 
     def clone_state(self) -> DeviceGenerator:
         """A generator of its own that goes on from here."""
-        return DeviceGenerator().set_state(self.get_state())
+        return DeviceGenerator().graphsafe_set_state(self)  # AOTAutograd asks under fake tensors, which have no bytes
 
     def graphsafe_get_state(self) -> DeviceGenerator:
         """As torch.Generator.graphsafe_get_state: the state by reference."""
