@@ -28,7 +28,7 @@ _TENSOR = re.compile(
 )
 _EXPECTED = re.compile(r"[Ee]xpected (?P<expected>.*?)(?:, actual (?P<actual>.*))?$", re.S)
 _CALLED = re.compile(
-    r"(?:not )?(?:___)?(?P<name>\w+)\((?P<source>.+?)(?:, (?P<value>.+?))?\)(?:, type=(?P<type>.+))?$", re.S
+    r"(?:not )?(?:___)?(?P<name>\w+)\((?P<source>.+?)(?:, (?P<value>[^,()]+))?\)(?:, type=(?P<type>.+))?$", re.S
 )
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _TEXT = re.compile(r"'[^']*'")

@@ -29,6 +29,7 @@ from inductoscope.compiler.compat import (
     dynamo_stacks,
     dynamo_trace,
     dynamo_values,
+    own_frames,
     phase_events,
     skips,
     troubles,
@@ -80,6 +81,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Capture:
+        own_frames.hide_frames_of("inductoscope.compiler")
         with contextlib.ExitStack() as stack:
             stack.enter_context(phase_events.told_to(self._timeline))
             stack.enter_context(dynamo_trace.trace_records(self._on_record))

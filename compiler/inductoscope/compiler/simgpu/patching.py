@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,30 +62,3 @@ def _frameless(new: Any) -> Any:
     if isinstance(function, types.FunctionType):
         skip_code(function.__code__)
     return new
-
-
-def hide_frames_of(package: str) -> None:
-    """Let Dynamo leave alone every function of `package`: what a replacement calls is no part of the program either."""
-    from torch._dynamo.eval_frame import skip_code
-
-    for name, module in list(sys.modules.items()):
-        if name == package or name.startswith(f"{package}."):
-            for code in _codes_in(vars(module), name):
-                skip_code(code)
-
-
-def _codes_in(names: Mapping[str, Any], module: str) -> Iterator[types.CodeType]:
-    """The code of a module's own functions and methods, and of the functions inside them."""
-    for value in list(names.values()):
-        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        if isinstance(function, types.FunctionType) and function.__module__ == module:
-            yield from _nested(function.__code__)
-        elif isinstance(value, type) and value.__module__ == module:
-            yield from _codes_in(vars(value), module)
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import torch
 from torch.utils._pytree import tree_map
 
+from inductoscope.compiler.compat.own_frames import hide_frames_of
 from inductoscope.compiler.simgpu import (
     bodies,
     cuda_api,
@@ -25,7 +26,7 @@ from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
 from inductoscope.compiler.simgpu.graphs import EagerGraph
 from inductoscope.compiler.simgpu.large import LargeTensors
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
-from inductoscope.compiler.simgpu.patching import Patch, Patches, hide_frames_of
+from inductoscope.compiler.simgpu.patching import Patch, Patches
 from inductoscope.compiler.simgpu.records import IsUser, Journal, Note, Topic, UserLaunch
 from inductoscope.compiler.simgpu.tape import Tape
 from inductoscope.compiler.simgpu.target import TargetDevice
