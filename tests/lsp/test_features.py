@@ -26,7 +26,7 @@ from inductoscope.protocol.report import (
     Timing,
     ValueFact,
 )
-from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, lens, status
+from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, kernel_documents, lens, status
 from inductoscope.server.features.actions import ActionKind
 from inductoscope.server.features.commands import CommandName
 from inductoscope.server.features.markup import Markup, Words, write
@@ -350,7 +350,8 @@ async def test_documents_of_a_target() -> None:
     snapshot = h.session.snapshot()
     view = snapshot.find(PATH, "Model.forward")
     assert view is not None and view.good is not None
-    generated, library = (artifacts.kernel_address(view, item) for item in view.good.report.kernels)
+    listed = kernel_documents.listed(view.good.report)
+    generated, library = (artifacts.kernel_address(view, item) for item in listed)
     assert artifacts.content(snapshot, generated) == SOURCE
     assert "library call" in artifacts.content(snapshot, library)
     report = artifacts.content(snapshot, artifacts.report_address(view))

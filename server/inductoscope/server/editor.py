@@ -41,7 +41,7 @@ class LspEditor:
         self._clock = clock
         self.profile = Profile()
         self.wants_status = False
-        self._read: dict[Address, tuple[int, ...]] = {}
+        self._read: dict[Address, tuple[int | str, ...]] = {}
         self._told: dict[str, Any] | None = None
         self._cancels: dict[str, Callable[[], None]] = {}
 
@@ -93,10 +93,9 @@ class LspEditor:
                 params = types.TextDocumentContentRefreshParams(address.uri)
                 self._server.workspace_text_document_content_refresh(params)
 
-    def content(self, snapshot: Snapshot, address: Address) -> str:
-        """The text of a document that is made of results; it is followed from now on."""
+    def follow(self, snapshot: Snapshot, address: Address) -> None:
+        """The client reads a document that is made of results, and is told from now on when it changes."""
         self._read[address] = artifacts.revision(snapshot, address)
-        return artifacts.content(snapshot, address)
 
     def tell(self, message: str) -> None:
         """Show the person a sentence."""

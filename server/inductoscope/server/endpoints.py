@@ -22,6 +22,7 @@ from inductoscope.server.documents import path_of, uri_of
 from inductoscope.server.editor import LspEditor
 from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, lens
 from inductoscope.server.features.actions import ActionKind
+from inductoscope.server.features.artifacts import Address
 from inductoscope.server.features.commands import CommandName, obstacle
 from inductoscope.server.folders import NO_FOLDER, Folders
 from inductoscope.server.session import Session
@@ -75,9 +76,11 @@ class Endpoints:
             types.TEXT_DOCUMENT_HOVER: self.hover,
             types.TEXT_DOCUMENT_CODE_LENS: self.code_lens,
             types.TEXT_DOCUMENT_INLAY_HINT: self.inlay_hint,
+            types.TEXT_DOCUMENT_DEFINITION: self.definition,
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT: self.content,
             "inductoscope/sync": self.sync,
             "inductoscope/explore": self.explore,
+            "inductoscope/lines": self.lines,
             "inductoscope/trust": self.trust,
         }
         # pygls marks what it registers, which only a wrapper of a bound method lets it do.
@@ -255,12 +258,25 @@ class Endpoints:
         possible = (item for item in wanted if client.disabled_actions or item.disabled is None)
         return [to_lsp.code_action(item, self._editor.where(snapshot), client) for item in possible]
 
-    def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        """The text of a document that is made of results."""
-        address = artifacts.parse(params.uri)
+    async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        """The text of a document that is made of results; disassembling would hold up everything else."""
+        address, snapshot = _address(params.uri), self._session.snapshot()
+        self._editor.follow(snapshot, address)
+        return types.TextDocumentContentResult(await asyncio.to_thread(artifacts.content, snapshot, address))
+
+    async def definition(self, params: types.DefinitionParams) -> list[types.Location] | None:
+        """Where a line of a kernel's document comes from; other documents belong to other servers."""
+        address, snapshot = artifacts.parse(params.text_document.uri), self._session.snapshot()
         if address is None:
-            raise JsonRpcInvalidParams(f"Not an address of this server: {params.uri}")
-        return types.TextDocumentContentResult(self._editor.content(self._session.snapshot(), address))
+            return None
+        found = await asyncio.to_thread(artifacts.origins, snapshot, address, params.position.line + 1)
+        return [to_lsp.location(spot, self._editor.where(snapshot)) for spot in found]
+
+    async def lines(self, params: Any) -> dict[str, Any]:
+        """All lines of a kernel's document with where they come from."""
+        uri = params.get("uri") if isinstance(params, dict) else getattr(params, "uri", None)
+        address = _address(uri if isinstance(uri, str) else "")
+        return await asyncio.to_thread(explore.lines, self._session.snapshot(), address)
 
     async def sync(self, params: Any) -> dict[str, Any]:
         """Answer when all is done for a document."""
@@ -327,6 +343,13 @@ class Endpoints:
 
 def _is_asked(view: TargetView, path: str | None, name: str | None) -> bool:
     return path in (None, view.target.file) and name in (None, view.target.name)
+
+
+def _address(uri: str) -> Address:
+    address = artifacts.parse(uri)
+    if address is None:
+        raise JsonRpcInvalidParams(f"Not an address of this server: {uri}")
+    return address
 
 
 def _subject(value: Any) -> Subject:

@@ -16,6 +16,7 @@ from inductoscope.protocol.report import Finding, Severity
 from inductoscope.server.diagnostics import Shown
 from inductoscope.server.documents import path_of
 from inductoscope.server.features.actions import Action
+from inductoscope.server.features.artifacts import Spot
 from inductoscope.server.features.commands import Command
 from inductoscope.server.features.fixes import Fix
 from inductoscope.server.features.hover import Hover
@@ -103,6 +104,14 @@ class Where:
         first = len(text) - len(text.lstrip())
         last = max(len(text.rstrip()), first)
         return types.Range(self.position(path, line, first), self.position(path, line, last))
+
+
+def location(spot: Spot, where: Where) -> types.Location:
+    """A line of a file of the program, or of a document made of results, whose columns nobody knows here."""
+    if spot.path is not None:
+        return types.Location(where.uri(spot.path), where.line(spot.path, spot.line))
+    start = types.Position(spot.line - 1, 0)
+    return types.Location(spot.uri or "", types.Range(start, start))
 
 
 def diagnostic(shown: Shown, where: Where, client: Profile) -> types.Diagnostic:

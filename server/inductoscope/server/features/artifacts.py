@@ -1,4 +1,4 @@
-"""Read-only documents made of results: a kernel's source, a target's report.
+"""Read-only documents made of results: a kernel's source and what the compiler made of it, a target's report.
 
 The address is `inductoscope-artifact:/FILE/TARGET/NAME`, so that the same kernel of the same target keeps its address
 and an open view can be refreshed.  The slashes of FILE stay slashes: clients take percent-encoding apart and put it
@@ -11,15 +11,14 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from inductoscope.protocol.report import Kernel, KernelLanguage
-from inductoscope.server.features import document
+from inductoscope.server.features import document, kernel_documents
+from inductoscope.server.features.kernel_documents import KernelDocument
 from inductoscope.server.features.markup import Markup, write
 from inductoscope.server.snapshot import Snapshot, TargetView
 
 SCHEME = "inductoscope-artifact"
 REPORT = "report.md"
 _DRIVE = re.compile(r"/[A-Za-z]:")
-_SUFFIX = {KernelLanguage.TRITON: ".py", KernelLanguage.CPP: ".cpp", KernelLanguage.EXTERN: ".txt"}
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,18 @@ def parse(uri: str) -> Address | None:
     return Address(path[1:] if _DRIVE.match(path) else path, target, name)
 
 
-def kernel_address(view: TargetView, kernel: Kernel) -> Address:
-    """Where a kernel's source is shown."""
-    return Address(view.target.file, view.target.name, kernel.name + _SUFFIX[kernel.language])
+@dataclass(frozen=True)
+class Spot:
+    """A line (1-based) of a document or of a file of the program."""
+
+    uri: str | None
+    path: str | None
+    line: int
+
+
+def kernel_address(view: TargetView, shown: KernelDocument) -> Address:
+    """Where a document of a kernel is shown."""
+    return Address(view.target.file, view.target.name, shown.name)
 
 
 def report_address(view: TargetView) -> Address:
@@ -57,11 +65,14 @@ def report_address(view: TargetView) -> Address:
     return Address(view.target.file, view.target.name, REPORT)
 
 
-def revision(snapshot: Snapshot, address: Address) -> tuple[int, ...]:
+def revision(snapshot: Snapshot, address: Address) -> tuple[int | str, ...]:
     """Something that changes whenever the text of a document may."""
     view = snapshot.find(address.path, address.target)
     if view is None:
         return ()
+    shown = _kernel_document(view, address)
+    if shown is not None:
+        return (shown.revision,)
     results = (*view.results, *((view.measured.result,) if view.measured else ()))
     return tuple(result.generation for result in results)
 
@@ -75,7 +86,33 @@ def content(snapshot: Snapshot, address: Address) -> str:
     if address.name == REPORT:
         blocks = document.document(view, result.report, snapshot.now - result.at)
         return write(blocks, Markup.MARKDOWN) + "\n"
-    for kernel in result.report.kernels:
-        if kernel_address(view, kernel).name == address.name:
-            return kernel.source or f"{kernel.name} is a library call: there is no generated source.\n"
-    return f"{address.target} has no kernel of this name any more.\n"
+    shown = kernel_documents.find(result.report, address.name)
+    if shown is None:
+        return f"{address.target} has no kernel of this name any more.\n"
+    return kernel_documents.text(shown, result.report)
+
+
+def origins(snapshot: Snapshot, address: Address, line: int) -> tuple[Spot, ...]:
+    """Where a line of a kernel's document comes from: lines of the program, and the line of the kernel's source."""
+    view = snapshot.find(address.path, address.target)
+    result = view.good or view.failed if view else None
+    shown = kernel_documents.find(result.report, address.name) if result is not None else None
+    if view is None or result is None or shown is None:
+        return ()
+    kernel_line = kernel_documents.kernel_lines(shown, result.report).get(line)
+    if kernel_line is None:
+        return ()
+    spots = []
+    for place in kernel_documents.model_lines(shown.kernel).get(kernel_line, ()):
+        now = snapshot.now_at(result, place.file, place.line)
+        if now is not None:
+            spots.append(Spot(None, place.file, now))
+    if shown.config is not None:
+        source = next(one for one in kernel_documents.of_kernel(result.report, shown.kernel) if one.config is None)
+        spots.append(Spot(kernel_address(view, source).uri, None, kernel_line))
+    return tuple(spots)
+
+
+def _kernel_document(view: TargetView, address: Address) -> KernelDocument | None:
+    result = view.good or view.failed
+    return kernel_documents.find(result.report, address.name) if result is not None else None

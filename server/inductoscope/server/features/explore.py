@@ -6,6 +6,9 @@ from typing import Any
 
 from inductoscope.protocol import codec
 from inductoscope.server import freshness
+from inductoscope.server.features import artifacts, kernel_documents
+from inductoscope.server.features.artifacts import Address
+from inductoscope.server.features.kernel_documents import KernelDocument
 from inductoscope.server.snapshot import Snapshot, TargetView
 
 
@@ -28,4 +31,38 @@ def _target(snapshot: Snapshot, view: TargetView, path: str) -> dict[str, Any]:
         "age_s": None if result is None else round(snapshot.now - result.at, 1),
         "report": None if result is None else codec.to_json(result.report),
         "lines": moved,
+        "documents": [] if result is None else [_document(view, one) for one in kernel_documents.listed(result.report)],
+    }
+
+
+def lines(snapshot: Snapshot, address: Address) -> dict[str, Any]:
+    """Lines of a kernel's document: those of the kernel's source, and those of the program that these compute.
+
+    The program's lines are those of its documents now.
+    """
+    view = snapshot.find(address.path, address.target)
+    result = view.good or view.failed if view else None
+    shown = kernel_documents.find(result.report, address.name) if result is not None else None
+    if result is None or shown is None:
+        return {"kernel": {}, "model": {}}
+    model = {
+        str(line): [
+            {"file": place.file, "line": now}
+            for place in places
+            if (now := snapshot.now_at(result, place.file, place.line)) is not None
+        ]
+        for line, places in kernel_documents.model_lines(shown.kernel).items()
+    }
+    kernel_lines = kernel_documents.kernel_lines(shown, result.report)
+    return {"kernel": {str(line): at for line, at in kernel_lines.items()}, "model": model}
+
+
+def _document(view: TargetView, shown: KernelDocument) -> dict[str, Any]:
+    return {
+        "uri": artifacts.kernel_address(view, shown).uri,
+        "kernel": shown.kernel.name,
+        "graph": shown.kernel.graph,
+        "stage": shown.stage,
+        "likely": shown.config is None or shown.config.likely,
+        "revision": shown.revision,
     }

@@ -22,7 +22,7 @@ from inductoscope.protocol.report import (
     ValueFact,
 )
 from inductoscope.server import words
-from inductoscope.server.features import apart, held_to, kernels, timeline, values
+from inductoscope.server.features import apart, assembled, held_to, kernels, timeline, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
@@ -60,14 +60,14 @@ def hover(snapshot: Snapshot, path: str, line: int) -> Hover | None:
     for view in snapshot.targets.values():
         for result in view.results:
             then = snapshot.then_at(result, path, line)
-            cards = list(_cards(result.report, path, then)) if then is not None else []
+            cards = list(_cards(view, result.report, path, then)) if then is not None else []
             if cards:
                 blocks += [*cards, _origin(snapshot, view, result)]
                 break  # an older result has nothing to add about a line that a newer one speaks of
     return Hover(line, tuple(blocks)) if blocks else None
 
 
-def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
+def _cards(view: TargetView, report: TargetReport, path: str, line: int) -> Iterator[Block]:
     yield from _value_card(values.on_line(report, path, line))
     for item in report.breaks:
         if (item.file, item.line) == (path, line):
@@ -78,7 +78,7 @@ def _cards(report: TargetReport, path: str, line: int) -> Iterator[Block]:
     for sync in report.syncs:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
-    yield from _kernel_cards(kernels.on_line(report, path, line), report, path, line)
+    yield from _kernel_cards(kernels.on_line(report, path, line), view, report, path, line)
     yield from held_to.cards(report, path, line)
     yield from timeline.card(report, path, line)
 
@@ -129,7 +129,9 @@ def _sync_card(item: DeviceSync) -> Iterator[Block]:
         yield Words(f"The value: {guess} {item.value}." + (f" {item.reason}" if item.reason else ""))
 
 
-def _kernel_cards(found: list[Launched], report: TargetReport, path: str, line: int) -> Iterator[Block]:
+def _kernel_cards(
+    found: list[Launched], view: TargetView, report: TargetReport, path: str, line: int
+) -> Iterator[Block]:
     """Whole cards for the first few, a line each for the others."""
     for launched in found[:WHOLE_CARDS]:
         kernel = launched.kernel
@@ -138,6 +140,8 @@ def _kernel_cards(found: list[Launched], report: TargetReport, path: str, line: 
         if kernel.note:
             yield Note(kernel.note)
         if kernel.source:
+        if documents := assembled.links(view, report, kernel):
+            yield documents
             yield _source_block(kernel, path, line)
     rest = found[WHOLE_CARDS:]
     if rest:
@@ -172,6 +176,7 @@ def _kernel_points(launched: Launched, path: str, line: int) -> Iterator[str]:
 
 
 def _apart(launched: Launched, report: TargetReport, path: str) -> Iterator[str]:
+    yield from assembled.points(kernel, path, line)
     """Why its neighbours are kernels of their own."""
     neighbours = launched.group.apart_from if launched.group else ()
     for neighbour in neighbours[:NEIGHBOURS]:

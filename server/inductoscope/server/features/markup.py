@@ -54,13 +54,20 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Documents to go to from here."""
+
+    items: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
 class Note:
     """A remark, less loud than the rest."""
 
     text: str
 
 
-Block: TypeAlias = "Heading | Words | Points | Code | Link | Note"
+Block: TypeAlias = "Heading | Words | Points | Code | Link | Links | Note"
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -86,6 +93,8 @@ def _markdown(block: Block) -> str:
             return f"{fence}{language}\n{text}\n{fence}"
         case Link(text, target):
             return f"[{_escaped(text)}]({target.replace(' ', '%20').replace(')', '%29')})"
+        case Links(items):
+            return " | ".join(map(_markdown, items))
         case Note(text):
             return f"_{_escaped(text)}_"
 
@@ -98,6 +107,8 @@ def _plain(block: Block) -> str:
             return "\n".join(f"- {' '.join(item.split())}" for item in items)
         case Link(text, target):
             return f"{text}: {target}"
+        case Links(items):
+            return "\n".join(map(_plain, items))
 
 
 def _escaped(text: str) -> str:
