@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inductoscope.protocol.report import FxGraph, Graph, Kernel, KernelLanguage, Phase, Stage, TargetReport
+from inductoscope.protocol.report import FxGraph, Graph, Kernel, KernelLanguage, Phase, SavedKind, Stage, TargetReport
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,41 @@ def forecast(report: TargetReport) -> Forecast | None:
     times = [kernel.predicted for kernel in first_kernels(report)]
     known = [time.us for time in times if time is not None]
     return Forecast(sum(known), len(known), len(times)) if known else None
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one training step keeps and computes again, as first compiled.
+
+    `tensors` take `bytes` (a view of another one that is kept takes none), of which `inputs` with `input_bytes` are
+    arguments, parameters or views of them.  `recomputed` leaves out the `views`, which compute nothing.
+    """
+
+    tensors: int
+    bytes: int
+    inputs: int
+    input_bytes: int
+    recomputed: int
+    views: int
+
+
+def training(report: TargetReport) -> Training | None:
+    """The sum of all graphs that train; None where none does."""
+    saved = [one for one in report.saved if is_first_version(one.graph) and one.kind is not SavedKind.SIZE]
+    again = [one for one in report.recomputed if is_first_version(one.graph)]
+    if not saved and not again:
+        return None
+    held = {(one.graph, one.name) for one in saved}
+    counted = {one: 0 if (one.graph, one.base) in held else one.bytes or 0 for one in saved}
+    inputs = [one for one in saved if one.kind is SavedKind.INPUT]
+    return Training(
+        tensors=len(saved),
+        bytes=sum(counted.values()),
+        inputs=len(inputs),
+        input_bytes=sum(counted[one] for one in inputs),
+        recomputed=sum(not one.view for one in again),
+        views=sum(one.view for one in again),
+    )
 
 
 def forward_graphs(report: TargetReport) -> list[Graph]:

@@ -18,7 +18,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import sizes, tally, words
-from inductoscope.server.text import assembly, benchmark, findings, kernels, passes, phases
+from inductoscope.server.text import assembly, benchmark, findings, graphs, kernels, passes, phases, training
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
@@ -44,9 +44,13 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
         for recompile in report.recompiles:
             yield gap()
             yield from _recompile(recompile, view)
+    if view.has(Part.GRAPHS):
+        yield from graphs.listed(report, view)
     if view.has(Part.PASSES):
         yield from passes.tables(report, view)
     yield from kernels.tables(report, view)
+    if view.has(Part.BACKWARD):
+        yield from training.tables(report, view)
     if view.has(Part.KERNELS):
         yield from kernels.sources(report, view)
     yield from assembly.shown(report, view)
@@ -70,6 +74,9 @@ def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield paragraph(totals(report), indent=2)
     if report.message is not None and not _says_below(report, report.message):
         yield paragraph(report.message, indent=2)
+    step = tally.training(report)
+    if step is not None:
+        yield paragraph(words.training(step), indent=2)
     listed = (f"{', '.join(one.args) or 'no arguments'} ({one.origin})" for one in report.inputs[:_INPUT_SETS])
     for inputs, times in counted(listed):
         yield paragraph(f"inputs: {inputs}{f', {times} times' if times > 1 else ''}", "dim", 2)

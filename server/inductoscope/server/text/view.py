@@ -15,8 +15,10 @@ class Part(enum.Enum):
 
     KERNELS = "kernels"
     BACKWARD = "backward"
+    GRAPHS = "graphs"
     GUARDS = "guards"
     PHASES = "phases"
+    CACHES = "caches"
     PASSES = "passes"
     CONFIGS = "configs"
     TTIR = "ttir"
