@@ -193,9 +193,10 @@ class ValueFact:
     """What a line makes while it is compiled: the result of its last operator, once for each distinct shape.
 
     `op` is the operator's name in the graph, or None where the line stores a value that another line computed.  `name`
-    is the variable that the line stores it in, where Dynamo saw it do so: then the value is exactly that variable's.
-    `text` has dtype and sizes (`f32[4, 128]`); a symbolic size stands as torch names it with the value it had
-    (`f32[s77=4, 128]`); several tensors stand in parentheses.  `stride` is null for contiguous tensors and for several.
+    is the variable or attribute (`self.cache`) that the line stores it in, where Dynamo saw it do so: then the value is
+    exactly that variable's.  `text` has dtype and sizes (`f32[4, 128]`); a symbolic size stands as torch names it with
+    the value it had (`f32[s77=4, 128]`); several tensors stand in parentheses, a symbolic number with its type
+    (`int s77=4`).  `stride` is null for contiguous tensors and for several, `device` for numbers.
     """
 
     file: str
@@ -203,7 +204,7 @@ class ValueFact:
     op: str | None
     text: str
     graph: str
-    device: str
+    device: str | None
     name: str | None = None
     stride: tuple[str, ...] | None = None
 

@@ -13,6 +13,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(8, 16)
+        self.inner = nn.Module()
 
     def forward(self, x, y):
         h = self.linear(x)  # makes: h=f32[4, 16] | h=f32[s77=5, 16]
@@ -27,10 +28,14 @@ class Model(nn.Module):
             + 1
         )
         w += 2  # makes: w=i32[3]
+        rows = x.shape[0] * 2  # makes: rows=int 2*s77=10
+        self.kept = x + 1  # makes: self.kept=f32[4, 8] | self.kept=f32[s77=5, 8]
+        self.inner.rows = x.size(0)  # makes: self.inner.rows=int s77=5
+        self.width = x.shape[1]
         print("splits the graph")
         q = (u := x.double()).sum()  # makes: u=f64[4, 8] | q=f64[] | u=f64[s77=5, 8]
         count = 3
-        return h.sum(), z, w, t, q, a, u, parts, count  # makes: f32[]
+        return h.sum(), z, w, t, q, a, u, parts, count, rows  # makes: f32[]
 
 
 def get_input_sets():

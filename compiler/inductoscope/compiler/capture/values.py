@@ -1,15 +1,18 @@
 """What each of the user's lines makes while it is compiled: dtype, sizes, strides and device of its last result.
 
-A line that sets a variable is told by what the variable is set to; any other line by its last operator in the graph.
+A line that sets a variable or an attribute is told by what that is set to; any other line by its last operator in the
+graph.  Numbers are told where they depend on a size that can differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torch import fx
 
 from inductoscope.compiler.capture import nodes
+from inductoscope.compiler.capture.guard_facts import plain
 from inductoscope.compiler.compat import dynamo, dynamo_values
 from inductoscope.compiler.compat.dynamo_values import Layout, StoreEvent
 from inductoscope.compiler.layouts import devices_of, layouts_of, several_text, size_text, text_of
@@ -26,9 +29,10 @@ class ValueLog:
         self._found: dict[tuple[object, ...], ValueFact] = {}
 
     def store(self, event: StoreEvent) -> None:
-        """Take in that a variable is set; whether that is in a graph shows when the graph is complete."""
-        if self._user_code.is_user(event.at.file) and not event.name.startswith(("_", ".")):
-            self._stores.append(event)
+        """Take in that something is set; whether that is in a graph shows when the graph is complete."""
+        name = plain(event.name)
+        if self._user_code.is_user(event.at.file) and not name.startswith(("_", ".")):
+            self._stores.append(replace(event, name=name))
 
     def meet(self, event: dynamo.GraphEvent) -> None:
         """Take in a complete graph."""
@@ -36,9 +40,10 @@ class ValueLog:
         graph = event.module.graph
         stored = [one for one in self._stores if all(node.graph is graph for node in one.nodes)]
         self._stores = [one for one in self._stores if one.compile_id != event.compile_id]
-        for store in stored:
-            self._add(self._of_store(store, event.compile_id))
-        lines = {(store.at.file, store.at.line) for store in stored}
+        made = [fact for store in stored if (fact := self._of_store(store, event.compile_id)) is not None]
+        for fact in made:
+            self._add(fact)
+        lines = {(fact.file, fact.line) for fact in made if fact.device is not None}
         for fact in self._of_operators(event):
             if (fact.file, fact.line) not in lines:
                 self._add(fact)
@@ -47,18 +52,20 @@ class ValueLog:
         """Each line's results, once for each distinct shape, in the order of lines."""
         return tuple(sorted(self._found.values(), key=lambda fact: (fact.file, fact.line)))
 
-    def _add(self, fact: ValueFact | None) -> None:
-        if fact is not None:
-            self._found.setdefault((fact.file, fact.line, fact.name, fact.text, fact.stride, fact.device), fact)
+    def _add(self, fact: ValueFact) -> None:
+        self._found.setdefault((fact.file, fact.line, fact.name, fact.text, fact.stride, fact.device), fact)
 
     def _of_store(self, store: StoreEvent, graph: str) -> ValueFact | None:
-        layouts = layouts_of([dynamo_values.traced_value(node) for node in store.nodes])
-        if not layouts:
-            return None
+        values = [dynamo_values.traced_value(node) for node in store.nodes]
         at, last = store.at, store.nodes[-1]
         own = self._user_code.innermost(nodes.stack(last))
         here = own is not None and (own.file, own.line) == (at.file, at.line) and last.op != "placeholder"
-        return _fact(at.file, at.line, _op(last) if here else None, layouts, store.several, graph, store.name)
+        op = _op(last) if here else None
+        number = None if store.several else dynamo_values.number(values[0])
+        if number is not None:
+            return ValueFact(at.file, at.line, op, f"{number[0]} {size_text(number[1])}", graph, None, store.name)
+        layouts = layouts_of(values)
+        return _fact(at.file, at.line, op, layouts, store.several, graph, store.name) if layouts else None
 
     def _of_operators(self, event: dynamo.GraphEvent) -> Iterator[ValueFact]:
         """The last result of each stretch of operators that one line made."""

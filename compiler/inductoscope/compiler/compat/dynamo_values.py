@@ -1,4 +1,4 @@
-"""What Dynamo knows of values while it traces: what a local variable is set to, and the layout of a traced tensor.
+"""What Dynamo knows of values while it traces: what a variable or attribute is set to, and the layout of a tensor.
 
 Checked by running on torch 2.13; names compared with the sources of 2.11 to 2.15.  Nothing here may ask a question
 whose answer torch would have to guard on: symbolic sizes are read as expressions and never compared as numbers.
@@ -18,14 +18,18 @@ from inductoscope.compiler.compat import dynamo_stacks as stacks
 from inductoscope.compiler.compat.dynamo_trace import harmless
 from inductoscope.compiler.usercode import Frame
 
-_STORES = ("STORE_FAST", "STORE_DEREF")  # Dynamo takes CPython's fused stores apart before it traces
+_STORES = ("STORE_FAST", "STORE_DEREF", "STORE_GLOBAL")  # Dynamo takes CPython's fused stores apart before it traces
+_STORE_ATTRIBUTE = "STORE_ATTR"
+_NUMBERS = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
 
 
 @dataclass(frozen=True)
 class StoreEvent:
-    """A local variable is set while Dynamo traces; `nodes` are the graph nodes of the tensors that it is set to.
+    """A variable or attribute is set while Dynamo traces; `nodes` are the graph nodes of what it is set to.
 
-    One node for a tensor (`several` is false), any number for a list or tuple of tensors.
+    One node for a tensor or a symbolic number (`several` is false), any number for a list or tuple of them.  `name` is
+    that of the variable, or of the attribute behind its owner as the line says it, else as torch does
+    (`L['self'].layers[0].cache`).
     """
 
     name: str
@@ -60,7 +64,7 @@ class Layout:
 
 @contextlib.contextmanager
 def stores(callback: Callable[[StoreEvent], None]) -> Iterator[None]:
-    """Hand every tensor that a local variable is set to while Dynamo traces to `callback`.
+    """Hand every tensor or symbolic number that something is set to while Dynamo traces to `callback`.
 
     Dynamo looks instructions up in a table of each translator class (`dispatch_table`, 2.1 to 2.15), so the entries are
     replaced there.  The top of its stack is looked at and never realized: that would add guards.
@@ -68,7 +72,7 @@ def stores(callback: Callable[[StoreEvent], None]) -> Iterator[None]:
     replaced: list[tuple[list[Any], int, Any]] = []
     try:
         for table in _dispatch_tables():
-            for code in (dis.opmap[name] for name in _STORES if name in dis.opmap):
+            for code in (dis.opmap[name] for name in (*_STORES, _STORE_ATTRIBUTE) if name in dis.opmap):
                 if table[code] is not None:
                     replaced.append((table, code, table[code]))
                     table[code] = _watched(table[code], callback)
@@ -84,6 +88,12 @@ def layout(value: Any) -> Layout | None:
         return None
     sizes = tuple(map(size, value.shape))
     return Layout(str(value.dtype), sizes, _strides(value), str(value.device))
+
+
+def number(value: Any) -> tuple[str, Size] | None:
+    """The Python type of a symbolic number, with its expression and value; None for anything else."""
+    kind = next((name for symbolic, name in _NUMBERS.items() if isinstance(value, symbolic)), None)
+    return None if kind is None else (kind, size(value))
 
 
 def size(value: Any) -> Size:
@@ -146,7 +156,11 @@ def _watched(original: Callable[..., Any], callback: Callable[[StoreEvent], None
 
 
 def _event(translator: Any, inst: Any) -> StoreEvent | None:
-    value = translator.stack[-1]
+    if inst.opname == _STORE_ATTRIBUTE:
+        value, owner = translator.stack[-2:]
+        name = f"{_owner(translator, owner)}.{inst.argval}"
+    else:
+        value, name = translator.stack[-1], str(inst.argval)
     several = type(value).__name__ in ("TupleVariable", "ListVariable")
     nodes = [_node(item) for item in (value.items if several else [value])]
     found = tuple(node for node in nodes if node is not None)
@@ -154,10 +168,23 @@ def _event(translator: Any, inst: Any) -> StoreEvent | None:
         return None
     place = stacks.code_place(translator.f_code)
     at = Frame(place.file, int(translator.lineno), place.function, resumed=place.resumed)
-    return StoreEvent(str(inst.argval), at, found, several, stacks.compile_id() or "?")
+    return StoreEvent(name, at, found, several, stacks.compile_id() or "?")
+
+
+def _owner(translator: Any, owner: Any) -> str:
+    """What the object is called whose attribute is set: as a local variable, else where it comes from.
+
+    `symbolic_locals` and `source` are the same in 2.11 to 2.15; the name of a source became a property in 2.10.
+    """
+    for name, variable in translator.symbolic_locals.items():
+        if variable is owner:
+            return str(name)
+    name = getattr(getattr(owner, "source", None), "name", "")
+    return str(name() if callable(name) else name)
 
 
 def _node(variable: Any) -> torch.fx.Node | None:
-    """The graph node of a traced tensor; a lazy variable that nobody looked at yet stays so."""
-    proxy = getattr(variable, "proxy", None) if type(variable).__name__ == "TensorVariable" else None
+    """The graph node of a traced tensor or number; a lazy variable that nobody looked at yet stays so."""
+    traced = type(variable).__name__ in ("TensorVariable", "SymNodeVariable")
+    proxy = getattr(variable, "proxy", None) if traced else None
     return getattr(proxy, "node", None)

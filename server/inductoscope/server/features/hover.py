@@ -95,7 +95,8 @@ def _value_card(facts: list[ValueFact]) -> Iterator[Block]:
 def _value_words(fact: ValueFact) -> str:
     name = f"{fact.name}: " if fact.name else ""
     strides = f", strides [{', '.join(fact.stride)}]" if fact.stride is not None else ""
-    return f"{name}{fact.text}{strides} on {fact.device}{f' ({fact.op})' if fact.op else ''}"
+    device = f" on {fact.device}" if fact.device is not None else ""
+    return f"{name}{fact.text}{strides}{device}{f' ({fact.op})' if fact.op else ''}"
 
 
 def _break_card(item: GraphBreak) -> Iterator[Block]:
