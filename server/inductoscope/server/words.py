@@ -125,6 +125,15 @@ def configuration(config: ConfigFact) -> str:
     return ", ".join([*blocks, count(config.num_warps, "warp"), count(config.num_stages, "stage"), *limit])
 
 
+def training(value: Training) -> str:
+    """`saves 12 tensors, 3.1 MiB for the backward pass, 2 MiB of that in inputs and parameters; recomputes 7 ops`."""
+    of_inputs = f", {size(value.input_bytes)} of that in inputs and parameters"
+    views = f" and {count(value.views, 'view')}" if value.views else ""
+    again = f"; recomputes {count(value.recomputed, 'op')}{views}" if value.recomputed or value.views else ""
+    saves = f"saves {count(value.tensors, 'tensor')}, {size(value.bytes)} for the backward pass"
+    return f"{saves}{of_inputs if value.inputs else ''}{again}"
+
+
 def resources(value: Resources) -> str:
     """What a block of a kernel needs."""
     parts = [f"{value.registers} registers", count(value.spills, "spill")]
@@ -141,15 +150,6 @@ def summary(report: TargetReport) -> str:
 
     Operators and kernels are those of one forward pass as first compiled.
     """
-def training(value: Training) -> str:
-    """`saves 12 tensors, 3.1 MiB for the backward pass, 2 MiB of that in inputs and parameters; recomputes 7 ops`."""
-    of_inputs = f", {size(value.input_bytes)} of that in inputs and parameters"
-    views = f" and {count(value.views, 'view')}" if value.views else ""
-    again = f"; recomputes {count(value.recomputed, 'op')}{views}" if value.recomputed or value.views else ""
-    saves = f"saves {count(value.tensors, 'tensor')}, {size(value.bytes)} for the backward pass"
-    return f"{saves}{of_inputs if value.inputs else ''}{again}"
-
-
     where = "" if report.device == "auto" else f"{device(report.device)}: "  # a run that never got so far as to choose
     return where + _outcome(report)
 

@@ -67,28 +67,18 @@ def _not_shown(backward: list[Row], later: int) -> Iterator[RenderableType]:
         yield paragraph(f"not shown: {'; '.join(parts)}", "dim", 2)
 
 
-def _title(graph: Graph, view: View) -> str:
-    where = view.place(graph.file, graph.line)
-    return f"graph {graph.id} of {graph.function} ({where}), {words.count(graph.ops, 'op')}"
-
-
-def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Table:
-def _choices(report: TargetReport, view: View) -> Iterator[RenderableType]:
-    """What Inductor had the choice of, for each kernel of the tables; the whole list with the kernels' sources."""
-    most = _NO_LIMIT if view.has(Part.KERNELS) else CHOICES
-    chosen = [kernel for kernel in report.kernels if kernel.choices and is_first_version(kernel.graph)]
-    for kernel, times in counted(k for k in chosen if k.phase is Phase.FORWARD or view.has(Part.BACKWARD)):
-        often = f" x{times}" if times > 1 else ""
-        note = f" ({kernel.note})" if kernel.note else ""
-        yield paragraph(f"{kernel.name}{often}: {words.choices(kernel, most)}{note}", "dim", 2)
-
-
 def _backward(graph: Graph, report: TargetReport) -> Graph:
     """The graph of the backward pass of a captured one, as far as the report has it."""
     found = (one for one in report.graphs if one.phase is Phase.BACKWARD and one.id == graph.id)
     return next(found, graph)
 
 
+def _title(graph: Graph, view: View) -> str:
+    where = view.place(graph.file, graph.line)
+    return f"graph {graph.id} of {graph.function} ({where}), {words.count(graph.ops, 'op')}"
+
+
+def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Table:
     """One line for each different row; what a loop repeats is counted."""
     predicted = any(kernel is not None and kernel.predicted is not None for _, kernel in rows)
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
