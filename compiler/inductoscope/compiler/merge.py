@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from inductoscope.compiler import fx_nodes, kernel_owners
+from inductoscope.compiler import cache_facts, fx_nodes, kernel_owners
 from inductoscope.compiler.capture import CaptureFacts
 from inductoscope.compiler.failures import IsUser
 from inductoscope.compiler.lower import LowerFacts
@@ -81,7 +81,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         wrappers=facts.lower.wrappers,
         memory=facts.lower.memory,
         cudagraphs=facts.lower.cudagraphs,
-        caches=(*facts.capture.caches, *facts.lower.caches),
+        caches=cache_facts.joined(facts.capture.caches, facts.lower.caches),
         findings=findings,
         notes=(*facts.notes, *outside, *fx_nodes.left_out(fx_graphs), *facts.lower.problems),
     )

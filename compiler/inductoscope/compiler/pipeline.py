@@ -18,6 +18,7 @@ from inductoscope.compiler import (
     device_findings,
     failures,
     loader,
+    memory,
     merge,
     placement,
     probing,
@@ -58,17 +59,18 @@ def run(request: Run, send: Send) -> None:
             raise
         send(RunFailed(request.run_id, failure, climb.known, loader.closure(user_code.is_user)))
     else:
-        send(RunDone(request.run_id, _timed(report, teller.timeline), files))
+        send(RunDone(request.run_id, _timed(report, teller.timeline), files, climb.memory))
 
 
 class _Climb:
-    """The steps of one run; `known` is the report so far, for a run that fails later."""
+    """The steps of one run; `known` is the report so far, in case that it fails; `memory` is for the next run."""
 
     def __init__(self, request: Run, teller: Teller, user_code: UserCode) -> None:
         self._request = request
         self._teller = teller
         self._user_code = user_code
         self.known: TargetReport | None = None
+        self.memory = request.memory
 
     def measure(self) -> TargetReport:
         """Time the program, with nothing in its way."""
@@ -115,7 +117,8 @@ class _Climb:
         guards = _backend_guards(prepared)
         trains = isinstance(prepared.placed.source, Exercise)  # calls that are ours never ask for a backward pass
         backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
-        lowering = Lowering(self._user_code, request.device, depth, backward, timeline)
+        users = memory.users_caches(request)
+        lowering = Lowering(self._user_code, request.device, depth, backward, timeline, users)
         log = CallLog(prepared.placed.source.origin, capture.begin_call)
         troubled = troubles.Notes()
         try:
@@ -134,6 +137,7 @@ class _Climb:
                 )
                 reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
                 report = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
+                self.memory = memory.for_the_next(request, users, facts.lower)
             self.known = _timed(report, timeline)
         if request.what_if:
             with timeline.phase("what if"):

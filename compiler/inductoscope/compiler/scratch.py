@@ -14,6 +14,10 @@ CACHE_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 """Environment variables that name the folders of these caches."""
 
 
+_USERS = "INDUCTOSCOPE_USERS_"
+"""What the variables of the user's own said is kept in others of this prefix."""
+
+
 def make() -> Path:
     """A new folder of this process, after removing what dead workers left.  Raises `OSError` where none can be made."""
     scratch.remove_abandoned()
@@ -23,4 +27,16 @@ def make() -> Path:
 def keep_caches_in(folder: Path) -> None:
     """Let torch's and Triton's caches live in `folder`.  To be called before they are imported."""
     for variable in CACHE_VARIABLES:
+        if (users := os.environ.get(variable)) is not None:
+            os.environ[_USERS + variable] = users
         os.environ[variable] = str(folder / variable.lower())
+
+
+def users_inductor_cache() -> Path | None:
+    """The folder that the user names for Inductor's caches: in the program itself, else in its environment; or None."""
+    variable = CACHE_VARIABLES[0]
+    now = os.environ.get(variable)
+    if now is not None and Path(now).name != variable.lower():
+        return Path(now)
+    before = os.environ.get(_USERS + variable)
+    return Path(before) if before else None

@@ -88,6 +88,15 @@ class Assembling:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What workers want to be told again, as texts that only they read: by runs of the same target on the same device,
+    and by all runs in the same interpreter."""
+
+    target: str = ""
+    interpreter: str = ""
+
+
+@dataclass(frozen=True)
 class Run:
     """Do one target up to `rung` on `device`.  `overlays` maps absolute paths to unsaved text.
 
@@ -105,6 +114,7 @@ class Run:
     search_paths: tuple[str, ...] = ()
     bench_seconds: float = 2.0
     what_if: tuple[str, ...] = ()
+    memory: Memory = Memory()
     probe_seconds: float = 0.0
     memory_bytes: int | None = None
     assembling: Assembling = field(default_factory=Assembling)
@@ -138,11 +148,15 @@ class RungDone:
 
 @dataclass(frozen=True)
 class RunDone:
-    """The run is finished; this is the last message.  `files` are the user's own files that were imported."""
+    """The run is finished; this is the last message.
+
+    `files` are the user's own files that were imported; `memory` is for the next run.
+    """
 
     run_id: int
     report: TargetReport
     files: tuple[str, ...] = ()
+    memory: Memory = Memory()
 
 
 class FailureKind(enum.Enum):

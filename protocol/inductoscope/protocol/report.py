@@ -706,13 +706,22 @@ class CudaGraphs:
 
 @dataclass(frozen=True)
 class CacheFact:
-    """What one of torch's caches did: `result` is hit, miss or bypass."""
+    """What one of torch's caches does with a graph when the program is started now, with its own cache folder.
+
+    `cache` is `aot_autograd` or `fx_graph`; `result` is hit, miss, bypass (torch refuses the graph), off, or unknown.
+    `because` are phrases: where an entry lies, what the key differs in from the nearest one that was made earlier, or
+    torch's own reason to refuse.  `key` is torch's own key, null where no folder has entries to look for.  `file` and
+    `line` are those of an operator that is refused.
+    """
 
     cache: str
     result: str
     because: tuple[str, ...] = ()
     graph: str | None = None
     key: str | None = None
+    phase: Phase | None = None
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)

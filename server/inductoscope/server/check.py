@@ -20,7 +20,7 @@ from inductoscope.server import interpreter, machine, planning
 from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
 from inductoscope.server.planning import CheckError, Job, Options
-from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool
+from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool, memory
 
 DEFAULT_TIMEOUT_S = 300.0
 MOST_AT_ONCE = 8
@@ -113,6 +113,7 @@ class Runs:
             what_if=options.what_if,
             probe_seconds=(options.probe or settings.probe or Probing.ON).seconds,
             assembling=texts.order(self._at_once, options.kernel),
+            memories=memory.users(),
         )
 
     def _pool(self, job: Job) -> WorkerPool:

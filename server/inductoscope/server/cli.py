@@ -95,7 +95,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
     parser.add_argument("--rung", metavar="RUNG", help="capture, lower, assemble (default) or measure")
     _add_probe(parser)
-    parts = "kernels, backward, guards, phases, passes, configs, all; ttir, ttgir, llir, ptx, sass, amdgcn"
+    parts = "kernels, backward, guards, phases, caches, passes, configs, all; ttir, ttgir, llir, ptx, sass, amdgcn"
     parser.add_argument("--show", default="", metavar="LIST", help=f"more of: {parts}")
     only = "show only kernels with this in their names, and assemble those first"
     parser.add_argument("--kernel", metavar="NAME", help=only)

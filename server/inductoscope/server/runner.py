@@ -10,7 +10,15 @@ from inductoscope.protocol.messages import Failure, FailureKind
 from inductoscope.server import config, interpreter, machine
 from inductoscope.server.interpreter import InterpreterError
 from inductoscope.server.settings import Settings
-from inductoscope.server.workers import OnEvent, RunOutcome, RunRequest, WorkerCommand, WorkerPool, bootstrap_command
+from inductoscope.server.workers import (
+    OnEvent,
+    RunOutcome,
+    RunRequest,
+    WorkerCommand,
+    WorkerPool,
+    bootstrap_command,
+    memory,
+)
 from inductoscope.server.workers.run import unfinished
 
 logger = logging.getLogger("inductoscope.runner")
@@ -57,8 +65,9 @@ def make_runner(settings: Settings) -> FolderRunner:
 
 
 def _within_memory(request: RunRequest) -> RunRequest:
-    """A run that is not told otherwise leaves the machine enough for the editor."""
-    return replace(request, memory_bytes=request.memory_bytes or machine.share_of_memory(MEMORY_SHARE))
+    """A run that is not told otherwise leaves the machine enough for the editor; it is told what the last one kept."""
+    limit = request.memory_bytes or machine.share_of_memory(MEMORY_SHARE)
+    return replace(request, memory_bytes=limit, memories=memory.users())
 
 
 def _configured(folder: Path) -> str | None:

@@ -15,12 +15,11 @@ from torch import fx
 
 from inductoscope.compiler.capture import nodes
 from inductoscope.compiler.capture.syntax import decorators_at, withs_at
-from inductoscope.compiler.compat import dynamo
+from inductoscope.compiler.compat import caches, dynamo
 from inductoscope.compiler.usercode import Frame, UserCode
-from inductoscope.protocol.report import CacheFact
+from inductoscope.protocol.report import CacheFact, Phase
 
 AOT_CACHE = "aot_autograd"
-NEVER_SAVED = CacheFact(AOT_CACHE, "miss", ("the backward was never compiled, and the entry is saved with it",))
 
 
 class Program(enum.Enum):
@@ -34,7 +33,7 @@ class Program(enum.Enum):
 class Bypass:
     """A graph that the AOTAutograd cache refuses, and the line at fault where it is known."""
 
-    fact: CacheFact
+    reason: str
     at: Frame | None
     what: str
 
@@ -45,9 +44,20 @@ def bypass(module: fx.GraphModule, user_code: UserCode) -> Bypass | None:
         reason = dynamo.uncacheable(node)
         if reason is not None:
             what = getattr(node.target, "__name__", str(node.target)).removeprefix("_enter_")
-            fact = CacheFact(AOT_CACHE, "bypass", (" ".join(reason.split()),))
-            return Bypass(fact, _place(node, what, user_code), what)
+            return Bypass(caches.refusal_text(reason), _place(node, what, user_code), what)
     return None
+
+
+def refused(bypass: Bypass, graph: str) -> CacheFact:
+    """The report's entry for a graph that is refused."""
+    at = (bypass.at.file, bypass.at.line) if bypass.at else (None, None)
+    return CacheFact(AOT_CACHE, "bypass", (bypass.reason,), graph, None, Phase.FORWARD, *at)
+
+
+def never_saved(graph: str) -> CacheFact:
+    """The report's entry for a graph whose backward pass the program never asks for."""
+    because = ("the backward was never compiled, and the entry is saved with it",)
+    return CacheFact(AOT_CACHE, "miss", because, graph, None, Phase.FORWARD)
 
 
 def trains(module: fx.GraphModule) -> bool:

@@ -78,8 +78,8 @@ class GraphLog:
 
     def caches(self) -> tuple[CacheFact, ...]:
         """What is known of the compile caches."""
-        facts = [seen.bypass.fact for seen in self._seen if seen.bypass]
-        never = [caches.NEVER_SAVED for seen in self._seen if self._never_saved(seen)]
+        facts = [caches.refused(seen.bypass, seen.graph.id) for seen in self._seen if seen.bypass]
+        never = [caches.never_saved(seen.graph.id) for seen in self._seen if self._never_saved(seen)]
         return tuple(dict.fromkeys((*facts, *never)))
 
     def findings(self, seconds: Callable[[str], float]) -> tuple[Finding, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from inductoscope.compiler.lower.cache_keys import Known
 from inductoscope.protocol.report import (
     CacheFact,
     CudaGraphs,
@@ -38,7 +39,8 @@ class Backward(enum.Enum):
 class LowerFacts:
     """Kernels and fusion groups stand in call order, one a call: `kernels[i]` is what `fusion_groups[i]` became.
 
-    `problems` say, a sentence each, what could not be read of a graph; Inductor's own errors are among the findings.
+    `cache_keys` are what the next run is compared with.  `problems` say, a sentence each, what could not be read of a
+    graph; Inductor's own errors are among the findings.
     """
 
     fusion_groups: tuple[FusionGroup, ...] = ()
@@ -51,5 +53,6 @@ class LowerFacts:
     saved: tuple[SavedTensor, ...] = ()
     recomputed: tuple[Recomputation, ...] = ()
     caches: tuple[CacheFact, ...] = ()
+    cache_keys: tuple[Known, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from inductoscope.compiler.fx_nodes import Allowance
 from inductoscope.compiler.kernel_owners import own_name
 from inductoscope.compiler.lower import cudagraphs
 from inductoscope.compiler.lower.backward import BackwardPasses
+from inductoscope.compiler.lower.cache_log import CacheLog, UsersCaches
 from inductoscope.compiler.lower.dynamo_passes import DynamoPasses
 from inductoscope.compiler.lower.eager import copied
 from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
@@ -35,7 +36,7 @@ from inductoscope.compiler.lower.memory import add, memory_of
 from inductoscope.compiler.lower.overwritten import overwritten_finding
 from inductoscope.compiler.lower.passes import PassWatch
 from inductoscope.compiler.lower.places import Ownership, Places
-from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings
+from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings, users_settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
 from inductoscope.compiler.timeline import EAGER, OURS, Timeline
@@ -78,7 +79,8 @@ class _Graph:
 class Lowering(contextlib.AbstractContextManager["Lowering"]):
     """Observes Inductor while the block runs.  `device` is `cpu` or `sim:NAME`; a simulation has to be active then.
 
-    `timeline` is told how long graphs run op by op, and what reading facts costs.
+    `timeline` is told how long graphs run op by op, and what reading facts costs; `caches` is what is known of the
+    user's own caches.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         depth: Depth,
         backward: Backward = Backward.ALWAYS,
         timeline: Timeline | None = None,
+        caches: UsersCaches | None = None,
     ) -> None:
         self._user_code = user_code
         self._places = Places(user_code)
@@ -95,6 +98,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._backward = backward
         self._simulation = _simulation() if device.startswith("sim:") else None
         self._timeline = timeline or Timeline()
+        self._caches = CacheLog(caches or UsersCaches(None), self._places, self._timeline)
         self._tidying = DynamoPasses()
         self._nodes_to_tell = Allowance(MOST_NODES)
         self._graphs: list[_Graph] = []
@@ -126,6 +130,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             wrappers=tuple(wrapper for graph in self._graphs for wrapper in graph.wrappers),
             memory=memory,
             cudagraphs=cudagraphs.summary(verdicts),
+            caches=self._caches.facts(),
+            cache_keys=self._caches.keys(),
             passes=tuple(fact for graph in self._graphs for fact in graph.passes.facts()),
             fx_graphs=tuple(told for graph in self._graphs for told in graph.stages.graphs),
             saved=tuple(kept for graph in self._graphs for kept in graph.stages.saved),
@@ -151,8 +157,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 return self._runner(model)
             with self._timeline.phase(OURS):
                 runner = self._runner(copied(model))  # Inductor changes the graph it is given
-            user = settings({**backend.config, **(config_patches or {})})
-            graph = self._lower(model, list(inputs), user, getattr(backend, "name", None))
+            options = {**backend.config, **(config_patches or {})}
+            graph = self._lower(model, list(inputs), options, getattr(backend, "name", None))
 
             def run(*args: Any) -> Any:
                 graph.verdict.called_with(args)
@@ -174,9 +180,10 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         return run
 
     def _lower(
-        self, model: torch.fx.GraphModule, inputs: list[Any], user: dict[str, Any], region: str | None
+        self, model: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], region: str | None
     ) -> _Graph:
         """Compile one captured graph in record mode and keep what came of it."""
+        user = settings(options)
         graph_id, attempt = compat.compile_id()
         # Dynamo began anew: what an earlier attempt at the same graph generated is not part of the program.
         self._graphs = [g for g in self._graphs if g.id != graph_id or g.attempt == attempt]
@@ -189,6 +196,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         recording = Recording(lambda noted: self._keep(graph, noted, choices))
         try:
             with contextlib.ExitStack() as stack:
+                stack.enter_context(self._caches.watching(graph_id, attempt, users_settings(options)))
                 stack.enter_context(record_mode(choices))
                 stack.enter_context(recording.watching())
                 stack.enter_context(graph.passes.watching())

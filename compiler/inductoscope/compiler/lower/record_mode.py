@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.compat.caches import UserSettings
 
 # The user's own settings stay, except those that would start a compiler, time something or replay an old result.
 _INDUCTOR = {
@@ -37,6 +38,11 @@ _FUNCTORCH = {
 }
 
 
+def users_settings(options: Mapping[str, Any]) -> UserSettings:
+    """The user's own values of what record mode changes; `options` are those of the call of torch.compile."""
+    return UserSettings.now(tuple(_INDUCTOR), tuple(_FUNCTORCH), options)
+
+
 class RecordedKernel:
     """Stands in a loaded module where a compiled kernel would.  It cannot run."""
 
@@ -52,14 +58,16 @@ class RecordedKernel:
 
 @dataclass
 class Choices:
-    """Decisions that Inductor makes by timing, taken here by rule: a sentence for each graph node concerned."""
+    """Decisions that Inductor makes by timing, taken here by rule: a sentence and the candidates, by graph node."""
 
-    by_node: dict[torch.fx.Node, str] = field(default_factory=dict)
+    by_node: dict[torch.fx.Node | None, str] = field(default_factory=dict)
+    candidates: dict[torch.fx.Node | None, tuple[str, ...]] = field(default_factory=dict)
 
-    def note(self, node: torch.fx.Node | None, text: str) -> None:
-        """Remember a sentence about the operator that is being lowered."""
+    def note(self, node: torch.fx.Node | None, text: str, candidates: Sequence[str]) -> None:
+        """Remember a sentence about the operator that is being lowered, and the ways to compute it by name."""
         if node is not None:
             self.by_node[node] = text
+            self.candidates[node] = tuple(candidates)
 
 
 def settings(user: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,11 +118,12 @@ def _selecting(original: Callable[..., Any], choices: Choices) -> Callable[..., 
     def select(cache: Any, name: str, candidates: list[Any], *args: Any, **kwargs: Any) -> Any:
         usable = [candidate for candidate in candidates if candidate is not None]
         if len(usable) > 1:
-            library = [candidate for candidate in usable if type(candidate).__name__ == "ExternKernelCaller"]
+            library = [candidate for candidate in usable if compat.is_library_call(candidate)]
             choices.note(
                 compat.current_node(),
                 f"{name}: Inductor times {len(usable)} candidates on the device; "
                 f"shown is {'the library call' if library else 'the first template'}",
+                list(map(compat.candidate_name, usable)),
             )
             usable = (library or usable)[:1]
         return original(cache, name, usable, *args, **kwargs)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from inductoscope.protocol.report import GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
-from inductoscope.server import sizes, tally, words
+from inductoscope.protocol.report import CacheFact, GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
+from inductoscope.server import caches, sizes, tally, words
 from inductoscope.server.features import timeline
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
 from inductoscope.server.snapshot import TargetView
@@ -25,8 +25,21 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
         yield Heading("Other sizes of the inputs")
         yield Points(tuple(sizes.sentences(report)))
     yield from _kernels(report)
+    yield from _caches(report)
     yield from timeline.section(report)
     yield from _sources(report)
+
+
+def _caches(report: TargetReport) -> Iterator[Block]:
+    """What torch's caches would do; an operator that they refuse with its line."""
+    if report.caches:
+        yield Heading(f"Torch's caches, if the program were started now: {caches.summary(report)}")
+        yield Points(tuple(_cache(fact, report.file) for fact in report.caches))
+
+
+def _cache(fact: CacheFact, own: str) -> str:
+    at = f", {words.lines([(fact.file, fact.line)], own)}" if fact.file and fact.line else ""
+    return f"{caches.line(fact)}{at}"
 
 
 def _break(item: GraphBreak, file: str) -> str:

@@ -18,7 +18,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import sizes, tally, words
-from inductoscope.server.text import assembly, benchmark, findings, graphs, kernels, passes, phases, training
+from inductoscope.server.text import assembly, benchmark, caches, findings, graphs, kernels, passes, phases, training
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
@@ -54,6 +54,8 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     if view.has(Part.KERNELS):
         yield from kernels.sources(report, view)
     yield from assembly.shown(report, view)
+    if view.has(Part.CACHES):
+        yield from caches.cache_facts(report, view)
     if view.has(Part.PHASES):
         yield from phases.phase_times(report, view)
     if report.benchmark is not None:

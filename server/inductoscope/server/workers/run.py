@@ -18,6 +18,7 @@ from inductoscope.protocol.messages import (
     Failure,
     FindingFound,
     Hello,
+    Memory,
     Message,
     Progress,
     Run,
@@ -28,6 +29,7 @@ from inductoscope.protocol.messages import (
 )
 from inductoscope.protocol.report import Finding, Rung, TargetReport
 from inductoscope.server.workers import device, failures
+from inductoscope.server.workers.memory import MemoryStore
 from inductoscope.server.workers.process import WorkerProcess
 
 logger = logging.getLogger("inductoscope.run")
@@ -46,7 +48,8 @@ class RunRequest:
 
     `device` is `auto`, `cpu`, `cuda` or `sim:NAME`; `overlays` maps absolute paths to unsaved text; `timeout_s` is wall
     clock in seconds from the moment that the worker is ready; `memory_bytes` limits the resident memory of the worker
-    and its children; `cwd` is the working folder of the program, by default the server's own.
+    and its children; `cwd` is the working folder of the program, by default the server's own; `memories` is where the
+    worker's memory of earlier runs lies, None for a run without.
     """
 
     target: Target
@@ -61,6 +64,7 @@ class RunRequest:
     what_if: tuple[str, ...] = ()
     probe_seconds: float = 0.0
     assembling: Assembling = field(default_factory=Assembling)
+    memories: MemoryStore | None = None
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,11 @@ class RunOutcome:
 class _Conversation:
     """What the worker has said so far."""
 
-    def __init__(self, worker: WorkerProcess, request: RunRequest, on_event: OnEvent) -> None:
+    def __init__(self, worker: WorkerProcess, request: RunRequest, told: Memory, on_event: OnEvent) -> None:
         self._worker = worker
         self._request = request
+        self._told = told
+        self.memory = told
         self._on_event = on_event
         self.doing: str | None = None
         self.report: TargetReport | None = None
@@ -91,7 +97,7 @@ class _Conversation:
     async def follow(self) -> Failure | None:
         """Hand over the request and read up to the last message; None when there is a report."""
         try:
-            await self._worker.send(_message(self._request))
+            await self._worker.send(_message(self._request, self._told))
         except OSError as error:
             return await self._broken(str(error))
         while True:
@@ -103,7 +109,7 @@ class _Conversation:
                 case None:
                     return await self._broken(None)
                 case RunDone():
-                    self.report, self.files = message.report, message.files
+                    self.report, self.files, self.memory = message.report, message.files, message.memory
                     return None
                 case RunFailed():
                     self.report, self.files = message.report or self.report, message.files
@@ -172,9 +178,13 @@ async def converse(worker: WorkerProcess, hello: Hello, request: RunRequest, on_
     if refusal is not None:
         return unfinished(request, refusal, hello)
     request = replace(request, device=device.resolve(request.device, request.rung, hello))
-    conversation = _Conversation(worker, request, on_event)
+    about = (hello.executable, request.target.key, request.device)
+    told = request.memories.recall(*about) if request.memories is not None else Memory()
+    conversation = _Conversation(worker, request, told, on_event)
     failure = await _within_limits(conversation, request)
     if failure is None and conversation.report is not None:
+        if request.memories is not None and conversation.memory != told:
+            request.memories.keep(conversation.memory, *about)
         return RunOutcome(conversation.report, None, hello, conversation.files)
     assert failure is not None  # without a failure there is a report
     known = conversation.report or failures.blank(request.target, request.device, request.rung)
@@ -199,7 +209,7 @@ async def _within_limits(conversation: _Conversation, request: RunRequest) -> Fa
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _message(request: RunRequest) -> Run:
+def _message(request: RunRequest, told: Memory) -> Run:
     return Run(
         run_id=1,  # a worker process serves one run
         target=request.target,
@@ -212,4 +222,5 @@ def _message(request: RunRequest) -> Run:
         probe_seconds=request.probe_seconds,
         assembling=request.assembling,
         memory_bytes=request.memory_bytes,
+        memory=told,
     )
