@@ -121,14 +121,26 @@ class GraphLog:
             yield _split(seen.graph, self._pieces[seen.graph.id])
 
 
+_REPEATED = {
+    loops.Kind.LOOP: (
+        "unrolled this loop",
+        "compiling the loop's body as a function of its own keeps one copy",
+    ),
+    loops.Kind.RECURSION: (
+        "went through this recursive call",
+        "a loop whose body is compiled as a function of its own keeps one copy",
+    ),
+}
+
+
 def _large_graph(unrolled: loops.Unrolled, seconds: float) -> Finding:
     took = f" Tracing took {seconds:.1f} s here." if seconds else ""
+    what, advice = _REPEATED[unrolled.by.kind]
     message = (
-        f"Dynamo unrolled this loop {unrolled.times} times: {unrolled.ops} of the graph's {unrolled.total} operators "
-        f"come from it.{took} Compile time grows with each round; compiling the loop's body as a function of its own "
-        "keeps one copy."
+        f"Dynamo {what} {unrolled.times} times: {unrolled.ops} of the graph's {unrolled.total} operators come from it."
+        f"{took} Compile time grows with each round; {advice}."
     )
-    return at_line("large-graph", unrolled.loop.file, unrolled.loop.line, message, count=unrolled.times)
+    return at_line("large-graph", unrolled.by.file, unrolled.by.line, message, count=unrolled.times)
 
 
 def _leak(leak: dtypes.Leak) -> Finding:

@@ -1,4 +1,4 @@
-"""What a line of source is part of: loops and `with` statements of its own function."""
+"""What a line of source is part of: a function, and loops and `with` statements of its own function."""
 
 from __future__ import annotations
 
@@ -35,13 +35,19 @@ def withs_at(file: str, line: int) -> tuple[Block, ...]:
 
 def decorators_at(file: str, line: int) -> tuple[ast.expr, ...]:
     """The decorators of the function whose body holds `line`."""
+    holder = function_at(file, line)
+    return tuple(holder.decorator_list) if holder is not None else ()
+
+
+def function_at(file: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The innermost function, other than a lambda, whose body holds `line`."""
     tree = syntax_tree(file) or ast.Module([], [])
     holders = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _in_body(node, line) and line <= _end(node)
     ]
-    return tuple(max(holders, key=lambda node: node.lineno).decorator_list) if holders else ()
+    return max(holders, key=lambda node: node.lineno, default=None)
 
 
 def _covers(block: Block, line: int) -> bool:
