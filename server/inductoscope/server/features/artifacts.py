@@ -1,4 +1,4 @@
-"""Read-only documents made of results: a kernel's source and what the compiler made of it, a target's report.
+"""Read-only documents made of results: graphs, a kernel's source and what became of it, a target's report.
 
 The address is `inductoscope-artifact:/FILE/TARGET/NAME`, so that the same kernel of the same target keeps its address
 and an open view can be refreshed.  The slashes of FILE stay slashes: clients take percent-encoding apart and put it
@@ -8,13 +8,15 @@ together again, and one that does so with `%2F` arrives at another address.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from inductoscope.server.features import document, kernel_documents
+from inductoscope.server.features import document, graph_documents, kernel_documents
+from inductoscope.server.features.graph_documents import GraphDocument
 from inductoscope.server.features.kernel_documents import KernelDocument
 from inductoscope.server.features.markup import Markup, write
-from inductoscope.server.snapshot import Snapshot, TargetView
+from inductoscope.server.snapshot import Result, Snapshot, TargetView
 
 SCHEME = "inductoscope-artifact"
 REPORT = "report.md"
@@ -60,6 +62,11 @@ def kernel_address(view: TargetView, shown: KernelDocument) -> Address:
     return Address(view.target.file, view.target.name, shown.name)
 
 
+def graph_address(view: TargetView, shown: GraphDocument) -> Address:
+    """Where a graph is shown."""
+    return Address(view.target.file, view.target.name, shown.name)
+
+
 def report_address(view: TargetView) -> Address:
     """Where a target's report is shown."""
     return Address(view.target.file, view.target.name, REPORT)
@@ -86,16 +93,22 @@ def content(snapshot: Snapshot, address: Address) -> str:
     if address.name == REPORT:
         blocks = document.document(view, result.report, snapshot.now - result.at)
         return write(blocks, Markup.MARKDOWN) + "\n"
+    graph = graph_documents.find(result.report, address.name)
+    if graph is not None:
+        return graph_documents.text(graph)
     shown = kernel_documents.find(result.report, address.name)
     if shown is None:
-        return f"{address.target} has no kernel of this name any more.\n"
+        return f"{address.target} has no kernel or graph of this name any more.\n"
     return kernel_documents.text(shown, result.report)
 
 
 def origins(snapshot: Snapshot, address: Address, line: int) -> tuple[Spot, ...]:
-    """Where a line of a kernel's document comes from: lines of the program, and the line of the kernel's source."""
+    """Where a line of a document comes from: lines of the program, and the line of the kernel's source."""
     view = snapshot.find(address.path, address.target)
     result = view.good or view.failed if view else None
+    graph = graph_documents.find(result.report, address.name) if result is not None else None
+    if result is not None and graph is not None:
+        return tuple(_program_spot(snapshot, result, graph_documents.origin(graph, line)))
     shown = kernel_documents.find(result.report, address.name) if result is not None else None
     if view is None or result is None or shown is None:
         return ()
@@ -111,6 +124,13 @@ def origins(snapshot: Snapshot, address: Address, line: int) -> tuple[Spot, ...]
         source = next(one for one in kernel_documents.of_kernel(result.report, shown.kernel) if one.config is None)
         spots.append(Spot(kernel_address(view, source).uri, None, kernel_line))
     return tuple(spots)
+
+
+def _program_spot(snapshot: Snapshot, result: Result, place: tuple[str, int] | None) -> Iterator[Spot]:
+    """The place as it is on screen now, if it still is."""
+    now = snapshot.now_at(result, *place) if place is not None else None
+    if place is not None and now is not None:
+        yield Spot(None, place[0], now)
 
 
 def _kernel_document(view: TargetView, address: Address) -> KernelDocument | None:

@@ -22,7 +22,7 @@ from inductoscope.protocol.report import (
     ValueFact,
 )
 from inductoscope.server import words
-from inductoscope.server.features import apart, assembled, held_to, kernels, timeline, values
+from inductoscope.server.features import apart, assembled, held_to, kernels, operators, timeline, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
@@ -78,6 +78,7 @@ def _cards(view: TargetView, report: TargetReport, path: str, line: int) -> Iter
     for sync in report.syncs:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
+    yield from operators.cards(view, report, path, line)
     yield from _kernel_cards(kernels.on_line(report, path, line), view, report, path, line)
     yield from held_to.cards(report, path, line)
     yield from timeline.card(report, path, line)
@@ -140,9 +141,9 @@ def _kernel_cards(
         yield Points((*_kernel_points(launched, path, line), *_apart(launched, report, path)))
         if kernel.note:
             yield Note(kernel.note)
-        if kernel.source:
         if documents := assembled.links(view, report, kernel):
             yield documents
+        if kernel.source:
             yield _source_block(kernel, path, line)
     rest = found[WHOLE_CARDS:]
     if rest:

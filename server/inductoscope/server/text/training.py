@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich import box
 from rich.console import RenderableType
@@ -70,7 +70,7 @@ def _recomputed(graph: str, again: list[Recomputation], place: PlaceText, view: 
     yield from _table(f"computed again in the backward pass of graph {graph}", ("line", "operators", "why"), rows, view)
 
 
-def _table(title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]], view: View) -> Iterator[RenderableType]:
+def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], view: View) -> Iterator[RenderableType]:
     """One line for each different row; what a loop repeats is counted."""
     if not rows:
         return
