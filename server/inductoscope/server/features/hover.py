@@ -175,10 +175,10 @@ def _kernel_points(launched: Launched, path: str, line: int) -> Iterator[str]:
         yield words.predicted(kernel.predicted)
     if kernel.resources is not None:
         yield words.resources(kernel.resources)
+    yield from assembled.points(kernel, path, line)
 
 
 def _apart(launched: Launched, report: TargetReport, path: str) -> Iterator[str]:
-    yield from assembled.points(kernel, path, line)
     """Why its neighbours are kernels of their own."""
     neighbours = launched.group.apart_from if launched.group else ()
     for neighbour in neighbours[:NEIGHBOURS]:
