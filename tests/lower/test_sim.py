@@ -21,7 +21,7 @@ from lower.support.driver import coverage, line_of, load
 
 pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parents[1]
-MODELS = ("transformer", "conv_bn", "training", "dynamic", "hand_written", "flex")
+MODELS = ("transformer", "conv_bn", "training", "dynamic", "hand_written", "flex", "autotuned", "templates")
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +109,29 @@ def test_a_template_belongs_to_its_call_and_its_epilogue_to_the_next_line(facts)
     assert dots and set(dots) == {line_of(module, "flex_attention(q")}
     stores = [line for text_line, line in lines.items() if "tl.store(out_ptr" in text_line]
     assert stores == [line_of(module, "mixed.relu()")]
+
+
+@pytest.mark.parametrize("facts", ["autotuned"], indirect=True)
+def test_what_only_a_card_can_choose_is_listed_and_nothing_is_chosen(facts):
+    products = [kernel for kernel in facts.kernels if kernel.language.value == "extern"]
+    assert len(products) == 2
+    for kernel in products:
+        assert kernel.choices[0].name == "mm (library call)"
+        assert len(kernel.choices) > 10
+        assert all("triton_mm (" in choice.name and "num_warps=" in choice.name for choice in kernel.choices[1:])
+        assert {(choice.us, choice.chosen) for choice in kernel.choices} == {(None, None)}
+        assert f"{len(kernel.choices)} candidates" in kernel.note
+    assert [kernel.choices for kernel in facts.kernels if kernel not in products] == [(), ()]
+
+
+@pytest.mark.parametrize("facts", ["templates"], indirect=True)
+def test_templates_take_in_what_follows_and_say_what_else_there_was(facts):
+    assert [(group.kind, group.fusion) for group in facts.fusion_groups] == [("template", "template-epilogue")] * 2
+    assert {kernel.library for kernel in facts.kernels} == {"Triton template"}
+    assert all(len(kernel.choices) > 10 for kernel in facts.kernels)
+    assert [kernel.flops for kernel in facts.kernels] == [2 * 128 * 256 * 512, 2 * 128 * 128 * 512]
+    (neighbour,) = facts.fusion_groups[0].apart_from
+    assert neighbour.reason == "prologue fusion only supported for pointwise nodes"
 
 
 @pytest.mark.parametrize("facts", ["transformer"], indirect=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import (
     Benchmark,
+    Choice,
     ConfigFact,
     Kernel,
     KernelLanguage,
@@ -66,6 +67,21 @@ def computed_by(kernel: Kernel) -> str:
     if kernel.language is KernelLanguage.EXTERN:
         return f"library: {kernel.library}" if kernel.library else "library"
     return kernel.library or ""
+
+
+def choices(kernel: Kernel, most: int) -> str:
+    """`one of 22 ways: mm (library call), triton_mm (...), and 20 more`, with times where somebody took them."""
+    if not kernel.choices:
+        return ""
+    named = [_choice(choice) for choice in kernel.choices[:most]]
+    more = len(kernel.choices) - len(named)
+    listed = ", ".join([*named, f"and {more} more"] if more > 0 else named)
+    return f"one of {count(len(kernel.choices), 'way')}: {listed}"
+
+
+def _choice(choice: Choice) -> str:
+    time = f" {duration(choice.us)}" if choice.us is not None else ""
+    return choice.name + time + (" (chosen)" if choice.chosen else "")
 
 
 def size(count_of_bytes: int) -> str:

@@ -13,6 +13,7 @@ import functools
 import importlib
 import inspect
 import logging
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -101,6 +102,12 @@ PASSES = (
     Point(_I + "compile_fx", "_recursive_pre_grad_passes", "the time that graph passes take"),
     Point(_I + "compile_fx", "_recursive_joint_graph_passes", "the time that graph passes take"),
     Point(_I + "compile_fx", "_recursive_post_grad_passes", "the time that graph passes take"),
+)
+COMBO_KERNELS = Point(
+    _I + "codegen.simd",
+    "SIMDScheduling.generate_combo_kernel_code",
+    "which of the operations that share a launch went into which kernel",
+    required=False,
 )
 COMPILE_BACKWARD = Point(
     _I + "compile_fx", "compile_fx_backward", "a backward pass may be too large to lower before anybody asks for it"
@@ -222,6 +229,12 @@ def current_graph() -> Any:
 def _virtualized() -> Any:
     """`V`, Inductor's context.  The same object in 2.11 to 2.15."""
     return importlib.import_module("torch._inductor.virtualized").V
+
+
+def within_graph(graph: Any) -> contextlib.AbstractContextManager[Any]:
+    """Inside the block `graph` is the GraphLowering at work; buffers are found by name in that one."""
+    manager: contextlib.AbstractContextManager[Any] = _virtualized().set_graph_handler(graph)
+    return manager
 
 
 def root_graph(graph: Any) -> Any:
@@ -400,6 +413,25 @@ def grid_expression(inductor_meta: Mapping[str, Any], blocks: Mapping[str, int])
     except Exception:  # grids of templates and of unknown kinds need more than names
         return None
     return f"({grid.x_grid}, {grid.y_grid}, {grid.z_grid})"
+
+
+def is_library_call(candidate: Any) -> bool:
+    """Whether a candidate of autotuning is a library call, and no template."""
+    return type(candidate).__name__ == "ExternKernelCaller"
+
+
+_SETTING = re.compile(r"\b(BLOCK_[MNK]|GROUP_M|SPLIT_K|num_stages|num_warps) ?= ?(\d+)")
+
+
+def candidate_name(candidate: Any) -> str:
+    """A candidate of autotuning as torch prints it: its name, and the settings that tell it from its siblings.
+
+    The number at the end of a template's name counts all candidates of the process and is left out.
+    """
+    settings = _SETTING.findall(str(getattr(candidate, "description", "")))
+    if not settings:
+        return f"{candidate.name} (library call)" if is_library_call(candidate) else str(candidate.name)
+    return f"{candidate.name.rstrip('0123456789').rstrip('_')} ({', '.join(f'{k}={v}' for k, v in settings)})"
 
 
 def mutation_sentence(placeholders: Any, indices: list[int]) -> str:

@@ -6,16 +6,17 @@ It knows nothing of kernels' launch or cost.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import torch
 
+from inductoscope.compiler.lower.apart import reasons_apart
 from inductoscope.compiler.lower.nodes import Origins, op_name
 from inductoscope.compiler.lower.places import Places
 from inductoscope.compiler.lower.recording import Call, Compilation
 from inductoscope.protocol.report import ApartFrom, FusionGroup, GroupOp
 
 _HEURISTIC = re.compile(r"@triton_heuristics\.(\w+)")
+_COMBO = "'combo_grid_meta':"  # how Inductor's launcher is told the parts of a kernel of several
 _KIND = {
     "persistent_reduction": "persistent-reduction",
     "cooperative_reduction": "reduction",
@@ -37,7 +38,7 @@ def build_groups(
 ) -> list[FusionGroup]:
     """The fusion groups of one graph in call order; `first` is the index of the first one, `sources` a text a call."""
     origins = Origins(noted)
-    apart = _apart(noted, graph_id, first)
+    apart = reasons_apart(noted)
     return [
         FusionGroup(
             id=group_id(graph_id, first + at),
@@ -45,7 +46,9 @@ def build_groups(
             kind=(kind := _kind(call, source)),
             fusion=_fusion(call, kind, ops := _ops(origins.of_call(call), places)),
             ops=ops,
-            apart_from=tuple(apart.get(at, ())),
+            apart_from=tuple(
+                ApartFrom(group_id(graph_id, first + other), reason) for other, reason in apart.get(at, {}).items()
+            ),
         )
         for at, (call, source) in enumerate(zip(noted.calls, sources, strict=True))
     ]
@@ -66,12 +69,11 @@ def _kind(call: Call, source: str | None) -> str:
     if any(leaf.is_template() for leaf in call.nodes):
         return "template"
     heuristic = _HEURISTIC.search(source or "")
-    if heuristic:
-        kind = _KIND.get(heuristic[1])
-        if kind == "foreach":
-            return "foreach" if _is_foreach(call) else "combo"
-        if kind is not None:
-            return kind
+    kind = _KIND.get(heuristic[1]) if heuristic else None
+    if kind == "foreach" or _COMBO in (source or ""):
+        return "foreach" if _is_foreach(call) else "combo"
+    if kind is not None:
+        return kind
     return "reduction" if any(leaf.is_reduction() for leaf in call.nodes) else "pointwise"
 
 
@@ -106,23 +108,3 @@ def _components(call: Call) -> int:
             if dependency.name in makes:
                 leader[root(at)] = root(makes[dependency.name])
     return len({root(at) for at in range(len(call.nodes))})
-
-
-def _apart(noted: Compilation, graph_id: str, first: int) -> dict[int, list[ApartFrom]]:
-    """The scheduler's last reason for each pair of groups that it tried to fuse and that ended up apart."""
-    owner = {leaf.get_name(): at for at, call in enumerate(noted.calls) for leaf in call.nodes}
-    last: dict[tuple[int, int], str] = {}
-    for rejection in noted.rejections:
-        one, other = _owner(owner, rejection.first), _owner(owner, rejection.second)
-        if one is not None and other is not None and one != other:
-            last[one, other] = last[other, one] = rejection.reason
-    apart: dict[int, list[ApartFrom]] = {}
-    for (one, other), reason in sorted(last.items()):
-        apart.setdefault(one, []).append(ApartFrom(group_id(graph_id, first + other), reason))
-    return apart
-
-
-def _owner(owner: dict[str, int], names: frozenset[str]) -> int | None:
-    """The one group that all these operations ended up in, or None."""
-    groups: set[Any] = {owner.get(name) for name in names}
-    return groups.pop() if len(groups) == 1 else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
+
 from inductoscope.compiler.lower.launch import launch_of
 from inductoscope.compiler.lower.line_map import body_lines, computing_lines, nodes_by_line, own_lines
 from inductoscope.compiler.lower.nodes import Origins
@@ -11,7 +13,8 @@ from inductoscope.compiler.lower.places import Places, distinct
 from inductoscope.compiler.lower.record_mode import Choices
 from inductoscope.compiler.lower.recording import Call, Compilation
 from inductoscope.compiler.lower.traffic import flops, traffic
-from inductoscope.protocol.report import Kernel, KernelLanguage, LineMapping, Phase, Place
+from inductoscope.compiler.lower.who_computes import Platform, who_computes
+from inductoscope.protocol.report import Choice, Kernel, KernelLanguage, LineMapping, Phase, Place
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class KernelBuilder:
     phase: Phase
     places: Places
     choices: Choices
+    platform: Platform
 
     def build(self, sources: list[str | None]) -> list[Kernel]:
         """The kernels in call order; `sources` holds a text a call, None for a library's."""
@@ -35,6 +39,7 @@ class KernelBuilder:
         lines = distinct(map(self.places.nearest, nodes))
         moved = traffic(call)
         language = _language(source)
+        chosen = self._autotuned(call, origins)
         return Kernel(
             name=call.name,
             language=language,
@@ -49,8 +54,15 @@ class KernelBuilder:
             flops=flops(call, nodes),
             launch=launch_of(source, nodes) if source and language is KernelLanguage.TRITON else None,
             user_written=call.extern and source is not None,
-            note=next((self.choices.by_node[node] for node in nodes if node in self.choices.by_node), None),
+            library=who_computes(call, nodes[0] if nodes else None, self.platform),
+            choices=tuple(map(Choice, self.choices.candidates.get(chosen, ()))),
+            note=self.choices.by_node.get(chosen),
         )
+
+    def _autotuned(self, call: Call, origins: Origins) -> torch.fx.Node | None:
+        """The operator of a library call or a template, for which there may have been a choice; nobody has timed it."""
+        leaf = call.nodes[0] if call.extern else next((leaf for leaf in call.nodes if leaf.is_template()), None)
+        return origins.creator(leaf) if leaf is not None else None
 
     def _line_map(self, call: Call, origins: Origins, source: str, lines: tuple[Place, ...]) -> tuple[LineMapping, ...]:
         if call.extern:

@@ -39,6 +39,7 @@ from inductoscope.compiler.lower.places import Ownership, Places
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings, users_settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
+from inductoscope.compiler.lower.who_computes import Platform
 from inductoscope.compiler.timeline import EAGER, OURS, Timeline
 from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
 
@@ -97,6 +98,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._depth = depth
         self._backward = backward
         self._simulation = _simulation() if device.startswith("sim:") else None
+        self._platform = Platform.of(device)
         self._timeline = timeline or Timeline()
         self._caches = CacheLog(caches or UsersCaches(None), self._places, self._timeline)
         self._tidying = DynamoPasses()
@@ -241,7 +243,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         sources = [source_of(noted, call) for call in noted.calls]
         first = len(graph.groups) + sum(len(other.groups) for other in self._graphs if other.id == graph.id)
         groups = build_groups(noted, graph.id, first, self._places, sources)
-        kernels = KernelBuilder(noted, graph.id, phase, self._places, choices).build(sources)
+        kernels = KernelBuilder(noted, graph.id, phase, self._places, choices, self._platform).build(sources)
         graph.groups += groups
         graph.kernels += kernels
         graph.user_kernels += [(own_name(k), place) for k in kernels if k.user_written for place in k.lines]

@@ -56,7 +56,10 @@ class Origins:
         if call.extern and creators:
             return (creators[0],)
         found = [node for leaf in call.nodes for node in getattr(leaf.node, "origins", ())]
-        operators = [node for node in found if isinstance(node, torch.fx.Node) and _computes(node)]
+        # The body of a branch or a loop lists what its inputs come from, in the graph around it.
+        graphs = {creator.graph for creator in creators}
+        own = [node for node in found if isinstance(node, torch.fx.Node) and (not graphs or node.graph in graphs)]
+        operators = [node for node in own if _computes(node)]
         return self.sorted(operators or map(on_whose_behalf, creators))
 
     def sorted(self, nodes: Iterable[torch.fx.Node]) -> tuple[torch.fx.Node, ...]:

@@ -32,12 +32,14 @@ class Call:
     """One kernel call in the wrapper and the scheduler nodes behind it.
 
     Two calls may share a kernel whose text came out the same for different lines of the model: `text` is this call's.
+    `graph` is the GraphLowering that the nodes belong to: the body of a branch or a loop has one of its own.
     """
 
     name: str
     nodes: tuple[Any, ...]
     extern: bool
     text: KernelText | None = None
+    graph: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Recording:
         self._extern_names: dict[int, str] = {}
         self._defined: tuple[str, KernelText] | None = None
         self._leaves: dict[str, frozenset[str]] = {}
+        self._combos: dict[str, list[Any]] = {}
         self.failed_node: torch.fx.Node | None = None
 
     @contextlib.contextmanager
@@ -111,6 +114,7 @@ class Recording:
             (compat.WHY_NOT_INIT, self._why_not_init),
             (compat.WHY_NOT, self._why_not),
             (kernel_calls.KERNEL_CALL, self._kernel_call),
+            (compat.COMBO_KERNELS, self._combo_kernels),
             (compat.PARTITION_REASON, self._partition_reason),
             (compat.PARTITIONS, self._partitions),
             (compat.BUFFER_ALLOCATED, self._counting("allocated")),
@@ -172,6 +176,7 @@ class Recording:
             self._provenance.forget()
             self._extern_names.clear()
             self._leaves.clear()
+            self._combos.clear()
             return module
 
         return compile_to_module
@@ -190,7 +195,7 @@ class Recording:
             kernel = compat.leaves(node)[0].node
             name = self._extern_names.get(id(kernel)) or getattr(kernel, "python_kernel_name", None)
             if name:  # the parts of a multiple output, scalars and assertions have none, and run nothing
-                self._now().calls.append(Call(name, tuple(compat.leaves(node)), extern=True))
+                self._now().calls.append(Call(name, tuple(compat.leaves(node)), True, graph=compat.current_graph()))
             return result
 
         return codegen_extern_call
@@ -200,14 +205,26 @@ class Recording:
             defined, text = self._defined or (None, None)
             name = kernel_name or defined  # some kernels are announced without their name, right after defining
             if name is not None:
-                single = [leaf for node in nodes if hasattr(node, "get_nodes") for leaf in compat.leaves(node)]
-                call = Call(name, tuple(dict.fromkeys(single)), False, text if name == defined else None)
+                written = text if name == defined else None
+                inside = self._combos.get(written.text, nodes) if written is not None else nodes
+                single = [leaf for node in inside if hasattr(node, "get_nodes") for leaf in compat.leaves(node)]
+                call = Call(name, tuple(dict.fromkeys(single)), False, written, compat.current_graph())
                 calls = self._now().calls
                 if not calls or calls[-1] != call:  # a subclass may pass the call on to its base
                     calls.append(call)
             return original(backend, nodes, kernel_name)
 
         return codegen_comment
+
+    def _combo_kernels(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Operations that share a launch are announced with every kernel; only here they are told apart."""
+
+        def generate_combo_kernel_code(*args: Any, **kwargs: Any) -> Any:
+            written = original(*args, **kwargs)
+            self._combos.update({text: nodes for text, _, nodes in written if text})
+            return written
+
+        return generate_combo_kernel_code
 
     def _kernel_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def generate_kernel_call(wrapper: Any, name: str, call_args: Any, *args: Any, **options: Any) -> Any:

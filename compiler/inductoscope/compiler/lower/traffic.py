@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.compat import scheduling
 from inductoscope.compiler.lower.recording import Call
 
 _LOG = logging.getLogger(__name__)
@@ -29,11 +30,10 @@ class Traffic:
 def traffic(call: Call) -> Traffic:
     """Bytes that one call moves, each buffer once."""
     try:
-        whole = _fused(call)
-        reads = _merged(node.get_read_write_buffer_accesses(include_reads=True, include_writes=False) for node in whole)
-        writes = _merged(
-            node.get_read_write_buffer_accesses(include_reads=False, include_writes=True) for node in whole
-        )
+        with compat.within_graph(call.graph):
+            nodes = _fused(call)
+            reads = _merged(node.get_read_write_buffer_accesses(True, False) for node in nodes)
+            writes = _merged(node.get_read_write_buffer_accesses(False, True) for node in nodes)
     except Exception:  # accounting of exotic layouts must never cost the kernel itself
         _LOG.debug("no traffic for %s", call.name, exc_info=True)
         return Traffic(None, None)
@@ -52,10 +52,16 @@ def flops(call: Call, nodes: tuple[torch.fx.Node, ...]) -> int | None:
 
 
 def _fused(call: Call) -> list[Any]:
-    """The scheduler's final nodes behind a call: a kernel of several fused operations counts as a whole."""
-    scheduler = call.nodes[0].scheduler
-    whole = [scheduler.name_to_fused_node.get(leaf.get_name(), leaf) for leaf in call.nodes]
-    return list(dict.fromkeys(whole))
+    """The scheduler's final nodes behind a call: a kernel of several fused operations counts as a whole.
+
+    Of a combo that is written as several kernels, only the parts in this one.
+    """
+    found: dict[Any, None] = {}
+    for leaf in call.nodes:
+        whole = scheduling.final_node(leaf)
+        parts = whole.snodes if whole.is_foreach() else [whole]
+        found.update((part, None) for part in parts if leaf in part.get_nodes())
+    return list(found)
 
 
 def _merged(accesses: Any) -> dict[str, int]:

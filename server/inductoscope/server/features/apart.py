@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from inductoscope.protocol.report import ApartFrom, TargetReport
 from inductoscope.server import words
@@ -22,6 +23,10 @@ _REASONS = (
     (r"numel/rnumel mismatch \(non-reduce\) \((.+), (.+)\), \((.+), (.+)\)",
      r"they loop over different sizes: \1 elements, \2 elements"),
     (r"device mismatch \((.+) vs (.+)\)", r"they run on different devices: \1, \2"),
+    (r"extern kernel: .*", "a library call is fused with nothing"),
+    (r"one combo, .*", "they were combined for one launch, which Inductor then wrote as several kernels"),
+    (r"different graphs", "the one is in a graph inside of the other's, such as a branch"),
+    (r"will create cycle", "each would have to wait for the other"),
     (r"node1 must go before node2", "the order in which they have to run does not allow it"),
 )  # fmt: skip
 """Reasons of Inductor's scheduler, which calls the two `node1` and `node2`, and what they say."""
@@ -35,6 +40,11 @@ def reason(apart: ApartFrom, report: TargetReport, file: str) -> str:
     places = [(op.file, op.line) for op in group.ops if op.file is not None and op.line is not None]
     at = f" ({words.lines(places, file)})" if places else ""
     return f"not fused with {group.kernel}{at}: {_plain(apart.reason)}"
+
+
+def telling_first(apart: Sequence[ApartFrom]) -> list[ApartFrom]:
+    """The neighbours, those last of which there is least to tell: library calls, and kernels without common data."""
+    return sorted(apart, key=lambda one: (one.reason.startswith("extern kernel"), one.reason == "no shared data"))
 
 
 def _plain(text: str) -> str:

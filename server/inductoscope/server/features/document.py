@@ -70,6 +70,8 @@ def _list(title: str, kernels: list[Kernel], report: TargetReport) -> Iterator[B
 def _kernel_line(kernel: Kernel, file: str) -> str:
     places = [(place.file, place.line) for place in kernel.lines]
     parts = [kernel.name + (f" ({words.lines(places, file)})" if places else "")]
+    if kernel.library is not None:
+        parts.append(kernel.library)
     if kernel.predicted is not None:
         parts.append(words.predicted(kernel.predicted))
     if kernel.resources is not None:

@@ -168,6 +168,8 @@ def _kernel_points(launched: Launched, path: str, line: int) -> Iterator[str]:
         yield f"reads {words.size(kernel.bytes_read)}, writes {words.size(kernel.bytes_written)}"
     if kernel.flops:
         yield f"{kernel.flops:,} floating-point operations"
+    if ways := words.choices(kernel, LISTED):
+        yield ways
     if kernel.measured is not None:
         measured = kernel.measured
         yield f"measured {words.duration(measured.us)} on {measured.where} ({measured.method}, {measured.runs} runs)"
@@ -180,7 +182,7 @@ def _kernel_points(launched: Launched, path: str, line: int) -> Iterator[str]:
 
 def _apart(launched: Launched, report: TargetReport, path: str) -> Iterator[str]:
     """Why its neighbours are kernels of their own."""
-    neighbours = launched.group.apart_from if launched.group else ()
+    neighbours = apart.telling_first(launched.group.apart_from) if launched.group else []
     for neighbour in neighbours[:NEIGHBOURS]:
         yield apart.reason(neighbour, report, path)
     if len(neighbours) > NEIGHBOURS:
@@ -190,7 +192,8 @@ def _apart(launched: Launched, report: TargetReport, path: str) -> Iterator[str]
 def _kind(launched: Launched) -> str:
     kernel, group = launched.kernel, launched.group
     what = "library call" if kernel.language is KernelLanguage.EXTERN else f"{kernel.language.value} kernel"
-    parts = [f"hand-written {what}" if kernel.user_written else what]
+    made_by = f" ({kernel.library})" if kernel.library and not kernel.user_written else ""
+    parts = [f"hand-written {what}" if kernel.user_written else what + made_by]
     if group is not None:
         parts.append(group.kind)
         if group.fusion != "none":

@@ -20,12 +20,17 @@ from inductoscope.server.tally import is_first_version
 from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
 from inductoscope.server.text.view import Part, View
 
+CHOICES = 3
+"""Ways to compute a kernel that are named unless kernels are asked for."""
+
+_NO_LIMIT = 1_000_000
+
 SOURCE_LINES = 60
 """Lines of a kernel that are shown unless everything is asked for."""
 
 _TRITON_BODY = re.compile(r"^@triton\.jit", re.MULTILINE)
 
-_LIBRARY = "library"
+_KINDS = {"extern": "library"}
 
 Row = tuple[FusionGroup, "Kernel | None"]
 
@@ -54,6 +59,7 @@ def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield gap()  # a table has an empty line below it by itself
     yield from map(indented, shown)
     yield from _not_shown(hidden, later)
+    yield from _choices(report, view)
 
 
 def _not_shown(backward: list[Row], later: int) -> Iterator[RenderableType]:
@@ -65,6 +71,16 @@ def _not_shown(backward: list[Row], later: int) -> Iterator[RenderableType]:
         parts.append(f"{words.count(later, 'graph')} of recompiles")
     if parts:
         yield paragraph(f"not shown: {'; '.join(parts)}", "dim", 2)
+
+
+def _choices(report: TargetReport, view: View) -> Iterator[RenderableType]:
+    """What Inductor had the choice of, for each kernel of the tables; the whole list with the kernels' sources."""
+    most = _NO_LIMIT if view.has(Part.KERNELS) else CHOICES
+    chosen = [kernel for kernel in report.kernels if kernel.choices and is_first_version(kernel.graph)]
+    for kernel, times in counted(k for k in chosen if k.phase is Phase.FORWARD or view.has(Part.BACKWARD)):
+        often = f" x{times}" if times > 1 else ""
+        note = f" ({kernel.note})" if kernel.note else ""
+        yield paragraph(f"{kernel.name}{often}: {words.choices(kernel, most)}{note}", "dim", 2)
 
 
 def _backward(graph: Graph, report: TargetReport) -> Graph:
@@ -89,7 +105,7 @@ def _table(title: str, rows: list[Row], report: TargetReport, view: View) -> Tab
     if predicted:
         table.add_column("predicted", justify="right", no_wrap=True)
     for (name, *cells), times in counted(_cells(group, kernel, report, view) for group, kernel in rows):
-        style = "dim" if cells[0] == _LIBRARY else "cyan"
+        style = "dim" if cells[0].startswith("library") else "cyan"
         label = Text.assemble((name, style), f" x{times}" if times > 1 else "")
         table.add_row(label, *map(Text, cells if predicted else cells[:-1]))
     return table
@@ -99,7 +115,7 @@ def _cells(group: FusionGroup, kernel: Kernel | None, report: TargetReport, view
     """Kernel, kind, operators, fused how, predicted time of one launch."""
     return (
         group.kernel,
-        _LIBRARY if group.kind == "extern" else group.kind,
+        (words.computed_by(kernel) if kernel is not None else "") or _KINDS.get(group.kind, group.kind),
         _operators(group, report, view),
         "-" if group.fusion == "none" else group.fusion,
         words.duration(kernel.predicted.us) if kernel is not None and kernel.predicted else "-",
