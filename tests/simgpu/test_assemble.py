@@ -1,79 +1,83 @@
-"""Machine code of kernels, without a GPU."""
+"""Machine code of kernels, without a GPU, against what Triton and ptxas say themselves."""
+
+from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import textwrap
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-# Kernels of a softmax over long rows and a column sum: reductions with several configurations.
-SCRIPT = """
-import json, sys, torch
-from inductoscope.compiler import simgpu
-from inductoscope.compiler.lower import Depth, Lowering
-from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol import devices
-
-device = devices.find(sys.argv[1])
-simgpu.simulate(device)
-with Lowering(UserCode(), device.text, Depth.KERNELS) as lower:
-    torch.compile(lambda x: torch.softmax(x, -1) + x.sum(0))(torch.ones(64, 5000, device="cuda"))
-found = {}
-for kernel in lower.facts().kernels:
-    found[kernel.name] = []
-    for one in simgpu.assemble(kernel.source, device):
-        fits = one.occupancy
-        found[kernel.name].append(
-            [one.registers, one.spills, one.shared_bytes, one.num_warps, fits and fits.fraction, one.ptx[:4000],
-             len(one.cubin or b""), sorted(one.artifacts), one.rejected, bool(simgpu.disassemble(one.cubin))]
-        )
-refusals = []
-for text in ("x = 1", "import nothing_of_that_name", "def broken("):
-    try:
-        simgpu.assemble(text, device)
-    except simgpu.AssembleError as error:
-        refusals.append(str(error))
-print(json.dumps([found, refusals]))
-"""
+CHILD = Path(__file__).parent / "assembling.py"
 
 
-def assembled(device: str) -> tuple[dict[str, Any], list[str]]:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), device],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+@cache
+def assembled(device: str, *flags: str) -> dict[str, Any]:
+    """What `assembling.py` finds on a device."""
+    pytest.importorskip("triton")
+    command = [sys.executable, str(CHILD), device, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False)
     assert done.returncode == 0, done.stderr
-    found, refusals = json.loads(done.stdout.splitlines()[-1])
-    return found, refusals
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-@pytest.mark.parametrize(
-    ("device", "target", "stage"),
-    [("H200", ".target sm_90", "cubin"), ("T4", ".target sm_75", "cubin"), ("MI300X", "gfx942", "hsaco")],
-)
-def test_every_kernel_becomes_machine_code_of_the_device(device: str, target: str, stage: str) -> None:
-    found, refusals = assembled(device)
-    assert len(found) >= 2
-    for configs in found.values():
-        assert configs
-        for registers, spills, shared, warps, occupancy, text, size, stages, rejected, _ in configs:
-            assert 8 <= registers <= 512
-            assert spills >= 0 and shared >= 0 and warps >= 1
-            assert 0 < occupancy <= 1
-            assert target in text
-            assert size > 500
-            assert {"ttir", "ttgir", "llir", stage} <= set(stages)
-            assert rejected is None
-    if device == "H200":
-        assert any(len(configs) > 1 for configs in found.values())  # a reduction has candidates
-        assert all(config[-1] for configs in found.values() for config in configs)  # and SASS text
-    assert len(refusals) == 3
-    assert "no kernel" in refusals[0]
-    assert "nothing_of_that_name" in refusals[1]
+NVIDIA = [("H200", "sm_90a"), ("A100", "sm_80"), ("T4", "sm_75"), ("B200", "sm_100a")]
+
+
+@pytest.mark.parametrize(("device", "target"), NVIDIA)
+def test_registers_and_spills_are_those_that_ptxas_counts(device: str, target: str) -> None:
+    for kernel in assembled(device)["kernels"]:
+        assert kernel["configs"]
+        for config in kernel["configs"]:
+            own, said = config["own"], config["ptxas"]
+            assert f".target {target}" in config["text"]
+            assert own["registers"] == said["registers"]
+            assert own["spills"] * 4 == said["stack"]
+            assert own["problem"] is None
+            assert set(config["stages"]) == {"ttir", "ttgir", "llir", "ptx", "cubin"}
+            assert config["sass"]  # text of instructions
+
+
+@pytest.mark.parametrize("device", [device for device, _ in NVIDIA])
+def test_configurations_and_their_shared_memory_are_those_that_inductor_compiles(device: str) -> None:
+    for kernel in assembled(device)["kernels"]:
+        ours = [{"config": one["own"]["config"], "shared": one["own"]["shared"]} for one in kernel["configs"]]
+        assert ours == kernel["inductor"], kernel["name"]
+
+
+def test_a_reduction_has_candidates() -> None:
+    kernels = assembled("H200")["kernels"]
+    assert any(len(kernel["configs"]) > 1 for kernel in kernels)
+
+
+def test_amd_has_assembly_and_a_code_object() -> None:
+    found = assembled("MI300X")
+    for kernel in found["kernels"]:
+        for config in kernel["configs"]:
+            assert "gfx942" in config["text"]
+            assert set(config["stages"]) == {"ttir", "ttgir", "llir", "amdgcn", "hsaco"}
+            assert 8 <= config["own"]["registers"] <= 512
+            assert config["own"]["occupancy"] > 0
+
+
+def test_sources_that_are_no_kernels_are_refused_in_a_sentence() -> None:
+    plain, unknown, broken = assembled("H200")["refusals"]
+    assert "no kernel" in plain
+    assert "nothing_of_that_name" in unknown
+    assert "SyntaxError" in broken
+
+
+def test_without_a_ptxas_that_runs_everything_up_to_ptx_is_there() -> None:
+    for kernel in assembled("H200", "--without-ptxas")["kernels"]:
+        for config in kernel["configs"]:
+            assert set(config["stages"]) == {"ttir", "ttgir", "llir", "ptx"}
+            assert config["own"]["registers"] is None
+            assert config["own"]["shared"] is not None
+            assert config["own"]["problem"].startswith("ptxas could not make machine code of this kernel: ")
+            assert config["own"]["problem"].endswith(".")

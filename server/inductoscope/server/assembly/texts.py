@@ -27,10 +27,11 @@ MOST_PROCESSES = 16
 
 @dataclass(frozen=True)
 class ArtifactText:
-    """A text, and which kernel line each of its lines comes from."""
+    """A text, which kernel line each of its lines comes from, and for SASS also which PTX line."""
 
     text: str
     lines: LineTable = field(default_factory=dict)
+    ptx_lines: LineTable = field(default_factory=dict)
 
 
 class NoTextError(LookupError):
@@ -97,7 +98,7 @@ def _sass(kept: KernelStore, kernel: Kernel, config: ConfigFact, assembler: Asse
     except NoTextError:
         ptx_lines = {}
     text = named(disassembly.annotated(text, ptx_lines), kernel.name)
-    return ArtifactText(text, line_tables.of(SASS, text, ""))
+    return ArtifactText(text, line_tables.of(SASS, text, ""), line_tables.sass_to_ptx(text))
 
 
 def _why_not(kernel: Kernel, config: ConfigFact, stage: str) -> str:

@@ -112,7 +112,7 @@ def origins(snapshot: Snapshot, address: Address, line: int) -> tuple[Spot, ...]
     shown = kernel_documents.find(result.report, address.name) if result is not None else None
     if view is None or result is None or shown is None:
         return ()
-    kernel_line = kernel_documents.kernel_lines(shown, result.report).get(line)
+    kernel_line = kernel_documents.lines(shown, result.report).kernel.get(line)
     if kernel_line is None:
         return ()
     spots = []

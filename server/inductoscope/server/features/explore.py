@@ -6,6 +6,7 @@ from typing import Any
 
 from inductoscope.protocol import codec
 from inductoscope.server import freshness
+from inductoscope.server.assembly.line_tables import LineTable
 from inductoscope.server.features import artifacts, kernel_documents
 from inductoscope.server.features.artifacts import Address
 from inductoscope.server.features.kernel_documents import KernelDocument
@@ -44,7 +45,7 @@ def lines(snapshot: Snapshot, address: Address) -> dict[str, Any]:
     result = view.good or view.failed if view else None
     shown = kernel_documents.find(result.report, address.name) if result is not None else None
     if result is None or shown is None:
-        return {"kernel": {}, "model": {}}
+        return {"kernel": {}, "ptx": {}, "model": {}}
     model = {
         str(line): [
             {"file": place.file, "line": now}
@@ -53,8 +54,12 @@ def lines(snapshot: Snapshot, address: Address) -> dict[str, Any]:
         ]
         for line, places in kernel_documents.model_lines(shown.kernel).items()
     }
-    kernel_lines = kernel_documents.kernel_lines(shown, result.report)
-    return {"kernel": {str(line): at for line, at in kernel_lines.items()}, "model": model}
+    found = kernel_documents.lines(shown, result.report)
+    return {"kernel": _keyed(found.kernel), "ptx": _keyed(found.ptx), "model": model}
+
+
+def _keyed(table: LineTable) -> dict[str, int]:
+    return {str(line): at for line, at in table.items()}
 
 
 def _document(view: TargetView, shown: KernelDocument) -> dict[str, Any]:

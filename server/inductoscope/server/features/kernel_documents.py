@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from inductoscope.protocol.report import ConfigFact, Kernel, KernelLanguage, TargetReport
 from inductoscope.server.assembly import texts
+from inductoscope.server.assembly.line_tables import LineTable
 from inductoscope.server.assembly.texts import ArtifactText, NoTextError
 
 _SUFFIX = {KernelLanguage.TRITON: ".py", KernelLanguage.CPP: ".cpp", KernelLanguage.EXTERN: ".txt"}
@@ -84,15 +85,24 @@ def text(document: KernelDocument, report: TargetReport) -> str:
         return f"{missing}\n"
 
 
-def kernel_lines(document: KernelDocument, report: TargetReport) -> dict[int, int]:
-    """The line of the kernel's source of each line of the document, as far as the compiler tells."""
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a document to lines of the kernel's source and, of SASS, to lines of the PTX that it was made of."""
+
+    kernel: LineTable
+    ptx: LineTable
+
+
+def lines(document: KernelDocument, report: TargetReport) -> Lines:
+    """What each line of the document comes from, as far as the compiler tells."""
     if document.config is None:
         count = (document.kernel.source or "").count("\n") + 1
-        return {line: line for line in range(1, count + 1)}
+        return Lines({line: line for line in range(1, count + 1)}, {})
     try:
-        return dict(_artifact(document, report).lines)
+        found = _artifact(document, report)
     except NoTextError:
-        return {}
+        return Lines({}, {})
+    return Lines(found.lines, found.ptx_lines)
 
 
 def model_lines(kernel: Kernel) -> dict[int, tuple[ModelLine, ...]]:
