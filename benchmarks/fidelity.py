@@ -50,6 +50,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         if name == "sim":
             side.add_argument("--device", default="H200")
             side.add_argument("--assemble", action="store_true")
+        else:
+            side.add_argument("--turn", type=Path, help="a file shared by shards that run at once on one card")
     both = sides.add_parser("diff")
     both.add_argument("files", nargs="+", type=Path)
     both.add_argument("--with", dest="other", nargs="+", type=Path, required=True)
@@ -93,7 +95,7 @@ def _side(arguments: argparse.Namespace) -> Any:
     if arguments.side == "real":
         from fidelity_tools.real import RealSide
 
-        return RealSide()
+        return RealSide(arguments.turn or Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]) / "turn")
     from fidelity_tools.simulated import SimulatedSide
 
     return SimulatedSide(arguments.device, assemble=arguments.assemble)

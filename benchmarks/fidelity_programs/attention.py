@@ -62,11 +62,15 @@ def block_by_hand_bfloat16() -> Prepared:
 
 
 def causal_float32() -> Prepared:
-    return inference(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True) * 2, *_qkv(2, 8, 512, 64, F32))
+    return inference(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True) * 2, *_qkv(2, 8, 512, 64, F32)
+    )
 
 
 def causal_head_256() -> Prepared:
-    return inference(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *_qkv(2, 4, 512, 256, BF16))
+    return inference(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *_qkv(2, 4, 512, 256, BF16)
+    )
 
 
 def odd_head_size() -> Prepared:
@@ -75,11 +79,17 @@ def odd_head_size() -> Prepared:
 
 def boolean_mask() -> Prepared:
     mask = torch.ones(512, 512, dtype=torch.bool).tril().cuda()
-    return inference(lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m), *_qkv(2, 8, 512, 64, BF16), mask)
+    return inference(
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m), *_qkv(2, 8, 512, 64, BF16), mask
+    )
 
 
 def additive_mask() -> Prepared:
-    return inference(lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m), *_qkv(2, 8, 256, 64, F16), large(2, 1, 256, 256, dtype=F16))
+    return inference(
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m),
+        *_qkv(2, 8, 256, 64, F16),
+        large(2, 1, 256, 256, dtype=F16),
+    )
 
 
 def grouped_queries() -> Prepared:
@@ -89,7 +99,11 @@ def grouped_queries() -> Prepared:
 
 def cross_attention() -> Prepared:
     module = on_gpu(nn.MultiheadAttention(256, 8, batch_first=True), BF16)
-    return inference(lambda x, y: module(x, y, y, need_weights=False)[0], large(4, 128, 256, dtype=BF16), large(4, 384, 256, dtype=BF16))
+    return inference(
+        lambda x, y: module(x, y, y, need_weights=False)[0],
+        large(4, 128, 256, dtype=BF16),
+        large(4, 384, 256, dtype=BF16),
+    )
 
 
 def encoder_layer() -> Prepared:

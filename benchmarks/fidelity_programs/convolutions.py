@@ -71,19 +71,28 @@ def one_by_one() -> Prepared:
 
 
 def dilated() -> Prepared:
-    return inference(on_gpu(nn.Sequential(nn.Conv2d(8, 8, 3, dilation=2, padding=2), nn.Sigmoid())), large(4, 8, 64, 64))
+    return inference(
+        on_gpu(nn.Sequential(nn.Conv2d(8, 8, 3, dilation=2, padding=2), nn.Sigmoid())), large(4, 8, 64, 64)
+    )
 
 
 def transposed() -> Prepared:
-    return inference(on_gpu(nn.Sequential(nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.LeakyReLU(0.1))), large(4, 32, 32, 32))
+    return inference(
+        on_gpu(nn.Sequential(nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.LeakyReLU(0.1))), large(4, 32, 32, 32)
+    )
 
 
 def one_dimension() -> Prepared:
-    return inference(on_gpu(nn.Sequential(nn.Conv1d(80, 128, 3, padding=1), nn.GELU(), nn.Conv1d(128, 128, 3, 2, 1))), large(8, 80, 1000))
+    return inference(
+        on_gpu(nn.Sequential(nn.Conv1d(80, 128, 3, padding=1), nn.GELU(), nn.Conv1d(128, 128, 3, 2, 1))),
+        large(8, 80, 1000),
+    )
 
 
 def three_dimensions() -> Prepared:
-    return inference(on_gpu(nn.Sequential(nn.Conv3d(4, 16, 3, padding=1), nn.ReLU(), nn.MaxPool3d(2))), large(2, 4, 16, 32, 32))
+    return inference(
+        on_gpu(nn.Sequential(nn.Conv3d(4, 16, 3, padding=1), nn.ReLU(), nn.MaxPool3d(2))), large(2, 4, 16, 32, 32)
+    )
 
 
 def squeeze_and_excite() -> Prepared:

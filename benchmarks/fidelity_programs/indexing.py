@@ -87,4 +87,8 @@ def rotary_positions() -> Prepared:
 
 def take_last_token() -> Prepared:
     head = on_gpu(nn.Linear(512, 1000), BF16)
-    return inference(lambda x, n: head(x[torch.arange(x.shape[0], device=x.device), n]), large(16, 128, 512, dtype=BF16), integers(128, 16))
+    return inference(
+        lambda x, n: head(x[torch.arange(x.shape[0], device=x.device), n]),
+        large(16, 128, 512, dtype=BF16),
+        integers(128, 16),
+    )

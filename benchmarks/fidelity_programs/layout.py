@@ -27,7 +27,9 @@ def reflect_pad() -> Prepared:
 
 
 def permute_chain() -> Prepared:
-    return inference(lambda x: x.permute(0, 2, 3, 1).reshape(8, -1, 64).transpose(1, 2).contiguous() + 1, large(8, 64, 32, 32))
+    return inference(
+        lambda x: x.permute(0, 2, 3, 1).reshape(8, -1, 64).transpose(1, 2).contiguous() + 1, large(8, 64, 32, 32)
+    )
 
 
 def flip_and_stack() -> Prepared:
@@ -60,19 +62,25 @@ def strided_input() -> Prepared:
 
 
 def expand_and_reduce() -> Prepared:
-    return inference(lambda x: (x[:, None].expand(-1, 16, -1) * torch.arange(16, device=x.device)[:, None]).sum(1), large(512, 512))
+    return inference(
+        lambda x: (x[:, None].expand(-1, 16, -1) * torch.arange(16, device=x.device)[:, None]).sum(1), large(512, 512)
+    )
 
 
 def meshgrid_sample() -> Prepared:
     def run(x: torch.Tensor) -> torch.Tensor:
-        ys, xs = torch.meshgrid(torch.linspace(-1, 1, 64, device=x.device), torch.linspace(-1, 1, 64, device=x.device), indexing="ij")
+        ys, xs = torch.meshgrid(
+            torch.linspace(-1, 1, 64, device=x.device), torch.linspace(-1, 1, 64, device=x.device), indexing="ij"
+        )
         return F.grid_sample(x, torch.stack([xs, ys], -1).expand(x.shape[0], -1, -1, -1), align_corners=False)
 
     return inference(run, large(4, 16, 64, 64))
 
 
 def upsample_bilinear() -> Prepared:
-    return inference(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False), large(4, 32, 64, 64))
+    return inference(
+        lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False), large(4, 32, 64, 64)
+    )
 
 
 def upsample_nearest() -> Prepared:

@@ -30,15 +30,21 @@ def gated_feed_forward() -> Prepared:
 
 
 def batched_product() -> Prepared:
-    return inference(lambda a, b: torch.bmm(a, b).relu(), large(32, 256, 128, dtype=F16), large(32, 128, 256, dtype=F16))
+    return inference(
+        lambda a, b: torch.bmm(a, b).relu(), large(32, 256, 128, dtype=F16), large(32, 128, 256, dtype=F16)
+    )
 
 
 def batched_with_bias() -> Prepared:
-    return inference(lambda c, a, b: torch.baddbmm(c, a, b) * 2, large(16, 128, 64), large(16, 128, 96), large(16, 96, 64))
+    return inference(
+        lambda c, a, b: torch.baddbmm(c, a, b) * 2, large(16, 128, 64), large(16, 128, 96), large(16, 96, 64)
+    )
 
 
 def einsum_attention_scores() -> Prepared:
-    return inference(lambda q, k: torch.einsum("bthd,bshd->bhts", q, k).softmax(-1), large(2, 256, 8, 64), large(2, 256, 8, 64))
+    return inference(
+        lambda q, k: torch.einsum("bthd,bshd->bhts", q, k).softmax(-1), large(2, 256, 8, 64), large(2, 256, 8, 64)
+    )
 
 
 def bilinear() -> Prepared:
@@ -62,7 +68,9 @@ def transposed_operands() -> Prepared:
 
 
 def chain_of_products() -> Prepared:
-    return inference(lambda a, b, c: torch.linalg.multi_dot([a, b, c]).sum(-1), large(256, 512), large(512, 64), large(64, 1024))
+    return inference(
+        lambda a, b, c: torch.linalg.multi_dot([a, b, c]).sum(-1), large(256, 512), large(512, 64), large(64, 1024)
+    )
 
 
 def low_rank_adapter() -> Prepared:

@@ -129,7 +129,9 @@ def gpt_bfloat16() -> Prepared:
 
 def gpt_trained() -> Prepared:
     model = on_gpu(Gpt(layers=1))
-    return training(lambda i: F.cross_entropy(model(i[:, :-1]).flatten(0, 1), i[:, 1:].flatten()), integers(4096, 2, 129))
+    return training(
+        lambda i: F.cross_entropy(model(i[:, :-1]).flatten(0, 1), i[:, 1:].flatten()), integers(4096, 2, 129)
+    )
 
 
 def llama_block() -> Prepared:
@@ -165,7 +167,14 @@ def state_space() -> Prepared:
 
 
 def autoencoder() -> Prepared:
-    model = nn.Sequential(ConvNorm(3, 16, stride=2), ConvNorm(16, 32, stride=2), nn.ConvTranspose2d(32, 16, 2, 2), nn.ReLU(), nn.ConvTranspose2d(16, 3, 2, 2), nn.Sigmoid())
+    model = nn.Sequential(
+        ConvNorm(3, 16, stride=2),
+        ConvNorm(16, 32, stride=2),
+        nn.ConvTranspose2d(32, 16, 2, 2),
+        nn.ReLU(),
+        nn.ConvTranspose2d(16, 3, 2, 2),
+        nn.Sigmoid(),
+    )
     return inference(on_gpu(model), large(8, 3, 64, 64))
 
 
@@ -190,6 +199,8 @@ def graph_convolution() -> Prepared:
         messages = weight(x)[source]
         degree = torch.ones_like(target, dtype=x.dtype)
         summed = torch.zeros_like(x).index_add(0, target, messages)
-        return (summed / torch.zeros(x.shape[0], device=x.device).index_add(0, target, degree).clamp(min=1)[:, None]).relu()
+        return (
+            summed / torch.zeros(x.shape[0], device=x.device).index_add(0, target, degree).clamp(min=1)[:, None]
+        ).relu()
 
     return inference(run, large(2048, 64), integers(2048, 16384), integers(2048, 16384))

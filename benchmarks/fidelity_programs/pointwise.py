@@ -60,7 +60,9 @@ def mixed_dtypes() -> Prepared:
 
 def special_functions() -> Prepared:
     def run(x: torch.Tensor) -> torch.Tensor:
-        return torch.lgamma(x.abs() + 1) + torch.special.i0(x) + torch.erfinv(x.tanh() * 0.9) + torch.digamma(x.abs() + 1)
+        return (
+            torch.lgamma(x.abs() + 1) + torch.special.i0(x) + torch.erfinv(x.tanh() * 0.9) + torch.digamma(x.abs() + 1)
+        )
 
     return inference(run, large(1 << 18))
 
@@ -106,7 +108,9 @@ def quantise_and_back() -> Prepared:
 
 
 def lerp_and_polynomial() -> Prepared:
-    return inference(lambda x, y: torch.lerp(x, y, 0.3).pow(3) - torch.addcmul(x, x, y, value=0.1), large(999, 777), large(999, 777))
+    return inference(
+        lambda x, y: torch.lerp(x, y, 0.3).pow(3) - torch.addcmul(x, x, y, value=0.1), large(999, 777), large(999, 777)
+    )
 
 
 def one_element() -> Prepared:

@@ -50,7 +50,9 @@ def nonzero_rows() -> Prepared:
 
 
 def suppress_boxes() -> Prepared:
-    overlap = torch.compile(lambda a, b: (torch.minimum(a[:, None], b[None]) / torch.maximum(a[:, None], b[None])).clamp(0, 1))
+    overlap = torch.compile(
+        lambda a, b: (torch.minimum(a[:, None], b[None]) / torch.maximum(a[:, None], b[None])).clamp(0, 1)
+    )
 
     def run(sizes: torch.Tensor) -> list[float]:
         kept: list[float] = []

@@ -101,7 +101,11 @@ def cross_entropy() -> Prepared:
 
 
 def kl_divergence() -> Prepared:
-    return inference(lambda x, y: F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction="batchmean"), large(512, 4096), large(512, 4096))
+    return inference(
+        lambda x, y: F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction="batchmean"),
+        large(512, 4096),
+        large(512, 4096),
+    )
 
 
 def cosine_similarity() -> Prepared:

@@ -1,5 +1,7 @@
 """Forward and backward of what is trained."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -13,7 +15,7 @@ from fidelity_programs.kit import BF16, F16, Prepared, integers, large, on_gpu, 
 class _Mlp(nn.Sequential):
     def __init__(self, *widths: int, dropout: float = 0.0) -> None:
         layers: list[nn.Module] = []
-        for width, following in zip(widths, widths[1:], strict=False):
+        for width, following in pairwise(widths):
             layers += [nn.Linear(width, following), nn.GELU(), nn.Dropout(dropout)]
         super().__init__(*layers)
 
@@ -85,7 +87,9 @@ def softmax_rows() -> Prepared:
 
 def cross_entropy_head() -> Prepared:
     head = on_gpu(nn.Linear(512, 8192), BF16)
-    return training(lambda x, y: F.cross_entropy(head(x).float(), y), large(1024, 512, dtype=BF16), integers(8192, 1024))
+    return training(
+        lambda x, y: F.cross_entropy(head(x).float(), y), large(1024, 512, dtype=BF16), integers(8192, 1024)
+    )
 
 
 def embedding() -> Prepared:
@@ -132,7 +136,9 @@ def max_pool() -> Prepared:
 
 
 def upsample() -> Prepared:
-    return training(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False).relu(), _leaf(4, 16, 32, 32))
+    return training(
+        lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False).relu(), _leaf(4, 16, 32, 32)
+    )
 
 
 def tied_weights() -> Prepared:

@@ -6,14 +6,16 @@ Needs a GPU.  Nothing of the product takes part: what is recorded here is what i
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import torch
-import torch._inductor.async_compile as async_compile
+from torch._inductor import async_compile
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.graph import GraphLowering
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -37,9 +39,10 @@ _SHORT = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int64": "i64"
 
 
 class RealSide:
-    """Runs programs on this machine's card."""
+    """Runs programs on this machine's card; processes that share `turn`, a file, take their times one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: Path) -> None:
+        self._turn = turn
         self._kernels: dict[tuple[str, str], None] = {}
         self._wrappers: list[str] = []
         self._times: dict[tuple[str, tuple[str, ...]], float] = {}
@@ -68,17 +71,21 @@ class RealSide:
                 looked = running.run(prepared)
                 torch.cuda.synchronize()
             seconds = time.perf_counter() - begun
-            library = self._library(prepared)
+            # Operators that carry graphs do not pass through a mode: those programs go without times of library calls.
+            with self._alone(), contextlib.suppress(NotImplementedError):
+                library = self._library(prepared)
         except Exception as raised:
-            error, seconds = running.last_line(raised), time.perf_counter() - begun
+            error, seconds = running.in_one_line(raised), time.perf_counter() - begun
         prepared = None
         gc.collect()
         torch.cuda.empty_cache()
+        with self._alone():
+            kernels = tuple(_measured(name, source, texts) for name, source in self._kernels)
         return ProgramRecord(
             group=group,
             seconds=seconds,
             error=error,
-            kernels=tuple(_measured(name, source, texts) for name, source in self._kernels),
+            kernels=kernels,
             wrappers=tuple(texts.keep(wrapper_text(source)) for source in self._wrappers),
             calls=tuple(map(calls_in, self._wrappers)),
             library=library,
@@ -90,9 +97,9 @@ class RealSide:
         """Note kernels and wrappers as Inductor writes them."""
         compile_kernel, generate = async_compile.AsyncCompile.triton, GraphLowering.codegen
 
-        def triton(this: Any, name: str, source: str, device: str = "cuda") -> Any:
-            self._kernels[name, source] = None
-            return compile_kernel(this, name, source, device)
+        def triton(this: Any, kernel_name: str, source_code: str, *args: Any, **kwargs: Any) -> Any:
+            self._kernels[kernel_name, source_code] = None
+            return compile_kernel(this, kernel_name, source_code, *args, **kwargs)
 
         def codegen(this: Any, *args: Any, **kwargs: Any) -> Any:
             result = generate(this, *args, **kwargs)
@@ -105,6 +112,12 @@ class RealSide:
             yield
         finally:
             async_compile.AsyncCompile.triton, GraphLowering.codegen = compile_kernel, generate  # type: ignore[method-assign]
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._turn.open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            yield
 
     def _library(self, prepared: Prepared) -> tuple[LibraryCall, ...]:
         """The library calls of one more, compiled call, each timed by itself."""

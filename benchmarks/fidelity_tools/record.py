@@ -110,10 +110,13 @@ def calls_in(wrapper: str) -> tuple[str, ...]:
     return tuple(_CALL.findall(_COMMENT_LINE.sub("", wrapper)))
 
 
-def write(path: Path, made: Mapping[str, Any], programs: Mapping[str, ProgramRecord], texts: Texts | None = None) -> None:
+def write(
+    path: Path, made: Mapping[str, Any], programs: Mapping[str, ProgramRecord], texts: Texts | None = None
+) -> None:
     """One file for all programs, and beside it the texts where they are wanted."""
-    content = {"made": dict(made), "programs": {name: _lean(asdict(one)) for name, one in sorted(programs.items())}}
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    lines = [f"{json.dumps(name)}: {json.dumps(_lean(asdict(one)))}" for name, one in sorted(programs.items())]
+    body = ",\n".join(lines)  # a line a program: what changed in one shows as one line
+    path.write_text(f'{{"made": {json.dumps(dict(made))}, "programs": {{\n{body}\n}}}}\n', encoding="utf-8")
     if texts is not None:
         path.with_suffix(".texts.json").write_text(json.dumps(texts.by_hash), encoding="utf-8")
 
@@ -121,7 +124,7 @@ def write(path: Path, made: Mapping[str, Any], programs: Mapping[str, ProgramRec
 def _lean(value: Any) -> Any:
     """Without what is None or empty; times to three digits after the point."""
     if isinstance(value, dict):
-        return {key: _lean(one) for key, one in value.items() if one is not None and one != () and one != []}
+        return {key: _lean(one) for key, one in value.items() if one not in (None, (), [])}
     if isinstance(value, list | tuple):
         return [_lean(one) for one in value]
     return round(value, 3) if isinstance(value, float) and abs(value) > 1 else value

@@ -24,7 +24,7 @@ def programs(folder: Path = Path(fidelity_programs.__file__).parent) -> Iterator
         if path.stem in ("__init__", "kit"):
             continue
         module = __import__(f"fidelity_programs.{path.stem}", fromlist=["*"])
-        for name, found in vars(module).items():
+        for name, found in list(vars(module).items()):  # compiling may add names
             own = isinstance(found, types.FunctionType) and found.__module__ == module.__name__
             if own and found.__annotations__.get("return") in (Prepared, "Prepared") and not name.startswith("_"):
                 yield path.stem, f"{path.stem}.{name}", found
@@ -59,7 +59,8 @@ def begin() -> None:
 
 def run(prepared: Prepared) -> tuple[float, ...]:
     """Compile and call; gives the numbers that a whole program looked at."""
-    with contextlib.redirect_stdout(io.StringIO()):  # some programs print on purpose
+    # Some programs print on purpose, and Inductor names its files where kernels are to be timed.
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         if prepared.use is Use.WHOLE:
             return tuple(map(float, prepared.run(*prepared.args)))
         call = torch.compile(prepared.run, **prepared.options)
@@ -77,6 +78,6 @@ def once(prepared: Prepared, call: object) -> None:
         (result if result.dim() == 0 else result.float().sum()).backward()
 
 
-def last_line(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
     """What went wrong, in one line."""
-    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1][:300]
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[0][:300]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
@@ -11,11 +12,17 @@ import torch
 from fidelity_tools import running
 from fidelity_tools.record import Assembled, KernelRecord, ProgramRecord, Texts, calls_in, kernel_text, wrapper_text
 from inductoscope.compiler import simgpu
-from inductoscope.compiler.lower import Depth, Lowering
+from inductoscope.compiler.lower import Depth, LowerFacts, Lowering
 from inductoscope.compiler.predict import predict
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import Kernel, KernelLanguage
+
+
+def _problems(facts: LowerFacts) -> Iterator[str]:
+    """What went wrong without ending the program."""
+    yield from (one.message for one in facts.findings if one.code == "compile-error")
+    yield from facts.problems
 
 
 class SimulatedSide:
@@ -43,13 +50,13 @@ class SimulatedSide:
             with lowering:
                 looked = running.run(make())
         except Exception as raised:
-            error = running.last_line(raised)
+            error = running.in_one_line(raised)
         facts = lowering.facts()
         wrappers = [wrapper.source for wrapper in facts.wrappers]
         return ProgramRecord(
             group=group,
             seconds=time.perf_counter() - begun,
-            error=error or next((one.message for one in facts.findings if one.code == "compile-error"), None),
+            error=error or next(_problems(facts), None),
             kernels=tuple(self._kernels(facts.kernels, texts)),
             wrappers=tuple(texts.keep(wrapper_text(source)) for source in wrappers),
             calls=tuple(map(calls_in, wrappers)),
