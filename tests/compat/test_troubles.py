@@ -11,6 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from inductoscope.compiler.compat.dynamo import graph_breaks  # noqa: E402
+from inductoscope.compiler.compat.dynamo_guards import compiled_guards  # noqa: E402
 from inductoscope.compiler.compat.dynamo_trace import harmless  # noqa: E402
 from inductoscope.compiler.compat.inductor import Point, replaced  # noqa: E402
 from inductoscope.compiler.compat.troubles import Notes  # noqa: E402
@@ -58,6 +60,28 @@ def test_a_point_with_its_parameters_is_replaced_for_the_block_only(library: Mod
     with Notes() as notes, replaced(point, lambda original: lambda code: "replaced"):
         assert library.build("it") == "replaced"
     assert library.build("it") == "built it"
+    assert notes.told() == ()
+
+
+def test_a_point_that_takes_more_than_the_replacement_is_left_alone_and_noted(library: ModuleType) -> None:
+    library.build = lambda code, *, extra=None: f"built {code} with {extra}"
+    point = Point(library.__name__, "build", "what is built")
+    with Notes() as notes, replaced(point, lambda original: lambda code: "replaced"):
+        assert library.build("it", extra=1) == "built it with 1"
+    (note,) = notes.told()
+    assert "passes more to pretended_torch_module.build" in note
+    with Notes() as notes, replaced(point, lambda original: lambda code, **more: "replaced"):
+        assert library.build("it", extra=1) == "replaced"
+    assert notes.told() == ()
+
+
+def test_two_can_watch_the_same_points() -> None:
+    breaks: list[object] = []
+    guards: list[object] = []
+    with Notes() as notes, contextlib.ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(graph_breaks(breaks.append))
+            stack.enter_context(compiled_guards(guards.append))
     assert notes.told() == ()
 
 

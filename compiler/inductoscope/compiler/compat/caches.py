@@ -40,7 +40,9 @@ FX_KEY = Point(_CODECACHE, "FxGraphCache.prepare_key", "makes the key of a graph
 PICKLE = Point(_CODECACHE, "FxGraphCachePickler.dumps", "what goes into a key, as an object")
 EXPLAIN = Point(_CODECACHE, "FxGraphCachePickler.debug_lines", "hashes each part of a key again; left out for its cost")
 TORCH_KEY = Point(_CODECACHE, "torch_key", "hashes all sources of torch, which takes a second")
-TRITON_KEY = Point(_CODECACHE, "triton_key", "hashes all sources of Triton; without a GPU it goes into no key")
+TRITON_KEY = Point(  # in 2.11 and 2.12 a part of CacheBase.get_system
+    _CODECACHE, "triton_key", "hashes all sources of Triton; without a GPU it goes into no key", required=False
+)
 SYSTEM = Point(_CODECACHE, "CacheBase.get_system", "the GPU and its driver, as far as they go into a key")
 CACHE_DIRS = (
     Point(_CODECACHE, "cache_dir", "where the cache of graphs lies"),

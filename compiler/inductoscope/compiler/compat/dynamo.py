@@ -8,6 +8,7 @@ the points, its observer stays silent and the structured trace alone tells.  Thi
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import logging
 import warnings
@@ -104,6 +105,7 @@ def graph_breaks(callback: Callable[[BreakEvent], None]) -> contextlib.AbstractC
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(original)
 
+        @functools.wraps(original)
         def log_graph_break(*args: Any, **kwargs: Any) -> Any:
             with harmless("a graph break"):
                 given = signature.bind(*args, **kwargs).arguments

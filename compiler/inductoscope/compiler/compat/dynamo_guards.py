@@ -8,6 +8,7 @@ expressions, ranges as torch has them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import math
 import re
@@ -105,6 +106,7 @@ def compiled_guards(callback: Callable[[GuardsEvent], None]) -> contextlib.Abstr
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(original)
 
+        @functools.wraps(original)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  (stands in for one)
             original(self, *args, **kwargs)
             with harmless("guards"):

@@ -160,8 +160,9 @@ Make = Callable[[Callable[..., Any]], Callable[..., Any]]
 def replaced(point: Point, make: Make) -> Iterator[None]:
     """Put `make(original)` in the place of `point` for the duration of the block.
 
-    Where this torch lacks the point, nothing is replaced, and the report says so if the point is required.  An
-    attribute that was inherited is inherited again afterwards.
+    Where this torch lacks the point, nothing is replaced, and the report says so if the point is required; likewise
+    where torch's function takes more arguments than the replacement, which would fail in torch's own code.  What was
+    inherited is inherited again afterwards.
     """
     owner = point.owner()
     original = getattr(owner, point.name, _MISSING)
@@ -171,8 +172,13 @@ def replaced(point: Point, make: Make) -> Iterator[None]:
             troubles.missing(logger, absent, point.reason)
         yield
         return
+    replacement = make(original)
+    if not _fits(replacement, original):
+        troubles.changed(logger, f"{point.module}.{point.path}", point.reason)
+        yield
+        return
     own = vars(owner).get(point.name, _MISSING)
-    setattr(owner, point.name, make(original))
+    setattr(owner, point.name, replacement)
     try:
         yield
     finally:
@@ -180,6 +186,20 @@ def replaced(point: Point, make: Make) -> Iterator[None]:
             delattr(owner, point.name)
         else:
             setattr(owner, point.name, own)
+
+
+def _fits(replacement: Any, original: Any) -> bool:
+    """Whether the replacement takes as many arguments as the original, as far as Python can tell."""
+    given, taken = _room(original), _room(replacement)
+    return given is None or taken is None or taken >= given
+
+
+def _room(function: Any) -> int | None:
+    """How many arguments a function takes; None where any number, or for what is no Python function."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return None
+    return int(code.co_argcount + code.co_kwonlyargcount)
 
 
 def around(before_and_after: Callable[..., contextlib.AbstractContextManager[None]]) -> Make:

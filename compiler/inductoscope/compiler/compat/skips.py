@@ -59,10 +59,10 @@ def _from_calls(callback: Callable[[SkipEvent], None]) -> contextlib.AbstractCon
 @contextlib.contextmanager
 def _from_log(callback: Callable[[SkipEvent], None]) -> Iterator[None]:
     log = logging.getLogger(_CONVERT)
-    level, asked_for = log.level, log.isEnabledFor(logging.DEBUG)
-    reader = _Reader(callback, asked_for)
-    log.addFilter(reader)
-    log.setLevel(min(level or logging.DEBUG, logging.DEBUG))
+    level = log.level
+    reader = _Reader(callback, shown_from=log.getEffectiveLevel())
+    log.filters.insert(0, reader)  # first: a reader that is there already keeps records from those after it
+    log.setLevel(logging.DEBUG)
     try:
         yield
     finally:
@@ -71,22 +71,20 @@ def _from_log(callback: Callable[[SkipEvent], None]) -> Iterator[None]:
 
 
 class _Reader(logging.Filter):
-    """Reads the records of level DEBUG, and lets them through only where somebody else asked for them."""
+    """Reads the records of level DEBUG, and lets those through that would have been shown without it."""
 
-    def __init__(self, callback: Callable[[SkipEvent], None], asked_for: bool) -> None:
+    def __init__(self, callback: Callable[[SkipEvent], None], shown_from: int) -> None:
         super().__init__()
         self._callback = callback
-        self._asked_for = asked_for
+        self._shown_from = shown_from
 
     @torch.compiler.disable
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno > logging.DEBUG:
-            return True
         with harmless("a skipped frame"):
-            event = _event(record)
+            event = _event(record) if record.levelno == logging.DEBUG else None
             if event is not None:
                 self._callback(event)
-        return self._asked_for
+        return record.levelno >= self._shown_from
 
 
 def _event(record: logging.LogRecord) -> SkipEvent | None:

@@ -21,6 +21,12 @@ def missing(log: logging.Logger, what: str, use: str) -> None:
     )
 
 
+def changed(log: logging.Logger, what: str, use: str) -> None:
+    """Say that this torch calls `what` with more than is known here, so that it is left alone."""
+    note = f"torch {torch.__version__} passes more to {what} ({use}) than Inductoscope knows of"
+    _tell(log, f"{note}; the report says less of it, or nothing")
+
+
 def failed(log: logging.Logger, what: str, error: BaseException) -> None:
     """Say that observing `what` failed; to be called while `error` is handled."""
     said = " ".join(f"{type(error).__name__}: {error}".split())[:200]

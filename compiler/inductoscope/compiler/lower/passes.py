@@ -282,8 +282,8 @@ class PassWatch:
         return eliminate_dead_code
 
     def _shared_subexpressions(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def fx_graph_cse(graph: torch.fx.Graph) -> torch.fx.Graph:
-            result = original(graph)
+        def fx_graph_cse(graph: torch.fx.Graph, *args: Any, **kwargs: Any) -> torch.fx.Graph:
+            result = original(graph, *args, **kwargs)
             before, after = operators(shape_of(graph)), operators(shape_of(result))
             frame = self._frame_of(graph)
             if before != after and (frame is not None or not self._frames):
