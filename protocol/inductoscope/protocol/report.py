@@ -434,7 +434,7 @@ class PassStage(enum.Enum):
 
 @dataclass(frozen=True)
 class PatternFact:
-    """A pattern that a pass found and replaced: how often, how many nodes in all, and the user's lines of those."""
+    """A pattern that a pass found: how often, how many nodes it matched in all, and the user's lines of those."""
 
     name: str
     fired: int
@@ -444,11 +444,12 @@ class PatternFact:
 
 @dataclass(frozen=True)
 class PassFact:
-    """A pass over an FX graph that changed it, with the number of operators (calls) before and after.
+    """A pass over an FX graph that changed it or found patterns, with the number of operators (calls) before and after.
 
-    `name` is torch's own name for it.  `fired` is how often its patterns matched, null for a pass without patterns.
-    `subgraph` names the part of the graph that was changed (a branch of `torch.cond`), null for the graph itself.  Passes
-    over the joint graph have the phase forward.
+    `name` is torch's own name for it.  `fired` is how often its patterns matched, null for a pass without patterns;
+    what handles a match may leave the graph as it is, so a pass may have fired and not have `changed` anything.
+    `subgraph` names the part of the graph that was changed (a branch of `torch.cond`), null for the graph itself.
+    Passes over the joint graph have the phase forward.
     """
 
     graph: str
@@ -460,6 +461,7 @@ class PassFact:
     stage: PassStage = PassStage.POST_GRAD
     subgraph: str | None = None
     patterns: tuple[PatternFact, ...] = ()
+    changed: bool = True
 
 
 class ProbeOutcome(enum.Enum):

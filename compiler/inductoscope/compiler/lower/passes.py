@@ -196,7 +196,7 @@ class PassWatch:
             if frame.running:
                 frame.running[-1].changed = True
             else:
-                self._tell(frame, _Pass(BETWEEN, operators(frame.seen)), operators(now))
+                self._tell(frame, _Pass(BETWEEN, operators(frame.seen), changed=True), operators(now))
         frame.seen = now
 
     def _begin(self, frame: _Frame, name: str) -> None:
@@ -227,6 +227,7 @@ class PassWatch:
                 stage=frame.stage,
                 subgraph=frame.subgraph,
                 patterns=patterns,
+                changed=done.changed,
             )
         )
 
@@ -288,7 +289,7 @@ class PassWatch:
             frame = self._frame_of(graph)
             if before != after and (frame is not None or not self._frames):
                 stage = frame.stage if frame is not None else PassStage.AUTOGRAD
-                self._tell(_Frame(result, stage, None, []), _Pass("fx_graph_cse", before), after)
+                self._tell(_Frame(result, stage, None, []), _Pass("fx_graph_cse", before, changed=True), after)
             if frame is not None:
                 frame.successor = result
             return result

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from inductoscope.protocol.report import CacheFact, GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
 from inductoscope.server import caches, sizes, tally, words
-from inductoscope.server.features import timeline
+from inductoscope.server.features import passes, timeline
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
 from inductoscope.server.snapshot import TargetView
 
@@ -25,6 +25,7 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
         yield Heading("Other sizes of the inputs")
         yield Points(tuple(sizes.sentences(report)))
     yield from _kernels(report)
+    yield from passes.section(report)
     yield from _caches(report)
     yield from timeline.section(report)
     yield from _sources(report)

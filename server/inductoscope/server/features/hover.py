@@ -22,7 +22,7 @@ from inductoscope.protocol.report import (
     ValueFact,
 )
 from inductoscope.server import words
-from inductoscope.server.features import apart, assembled, held_to, kernels, operators, timeline, values
+from inductoscope.server.features import apart, assembled, held_to, kernels, operators, passes, timeline, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
@@ -81,6 +81,7 @@ def _cards(view: TargetView, report: TargetReport, path: str, line: int) -> Iter
     yield from operators.cards(view, report, path, line)
     yield from _kernel_cards(kernels.on_line(report, path, line), view, report, path, line)
     yield from held_to.cards(report, path, line)
+    yield from passes.card(report, path, line)
     yield from timeline.card(report, path, line)
 
 

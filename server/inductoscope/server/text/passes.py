@@ -25,7 +25,7 @@ def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield gap()
     for (graph, phase), facts in by_graph.items():
         backward = "backward of " if phase is Phase.BACKWARD else ""
-        yield indented(_table(f"passes that changed the {backward}graph {graph}", facts, report))
+        yield indented(_table(f"passes that changed the {backward}graph {graph}, or found patterns", facts, report))
 
 
 def _table(title: str, facts: list[PassFact], report: TargetReport) -> Table:
@@ -37,5 +37,6 @@ def _table(title: str, facts: list[PassFact], report: TargetReport) -> Table:
     for fact in facts:
         inside = f" (in {fact.subgraph})" if fact.subgraph else ""
         patterns = "; ".join(words.pattern(pattern, report.file) for pattern in fact.patterns)
-        table.add_row(fact.stage.value, fact.name + inside, words.change(fact.ops_before, fact.ops_after), patterns)
+        counts = words.change(fact.ops_before, fact.ops_after) if fact.changed else "no change"
+        table.add_row(fact.stage.value, fact.name + inside, counts, patterns)
     return table
