@@ -80,11 +80,81 @@ def test_answers_are_what_torch_does_and_name_the_line(tmp_path: Path) -> None:
     assert found == {text: (outcome, line) for text, (_, outcome, line) in ASKED.items()}
     assert len(report.inputs) == 2  # the questions are no calls of the program
     calls = [call for call, _, _ in ASKED.values()]
+    assert compiled_again(tmp_path, calls) == [outcome is Reuse.RECOMPILES for _, outcome, _ in ASKED.values()]
+
+
+BUFFERED = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("past", torch.ones(64, 64))
+        self.seen = None
+
+    def forward(self, x, batch, steps=2):
+        length = x.shape[1]
+        scores = x @ x.transpose(1, 2) + self.past[:length, :length]
+        self.seen = scores
+        for _ in range(steps):
+            scores = scores * 2
+        return scores * batch["mask"].unsqueeze(1) + batch["shift"]
+
+
+def get_input_sets():
+    shift = torch.zeros(1)
+    return [
+        (torch.randn(b, t, 16), {"mask": torch.ones(b, t), "shift": shift}) for b, t in ((4, 8), (6, 8), (6, 12))
+    ]
+"""
+
+COMBINED = {
+    "x=f32[9, 20, 16], batch={'mask': f32[9, 20], 'shift': f32[1]}": (
+        "model(torch.randn(9, 20, 16), {'mask': torch.ones(9, 20), 'shift': torch.zeros(1)})",
+        Reuse.REUSED,
+    ),
+    "x=f32[9, 65, 16], batch={'mask': f32[9, 65], 'shift': f32[1]}": (
+        "model(torch.randn(9, 65, 16), {'mask': torch.ones(9, 65), 'shift': torch.zeros(1)})",
+        Reuse.RECOMPILES,
+    ),
+    "x=f32[9, 20, 32], batch={'mask': f32[9, 20], 'shift': f32[1]}": (
+        "model(torch.randn(9, 20, 32), {'mask': torch.ones(9, 20), 'shift': torch.zeros(1)})",
+        Reuse.RECOMPILES,
+    ),
+    "x=f32[6, 12, 16], batch={'mask': f32[6, 12], 'shift': f32[12]}": (
+        "model(torch.randn(6, 12, 16), {'mask': torch.ones(6, 12), 'shift': torch.zeros(12)})",
+        Reuse.RECOMPILES,
+    ),
+    "steps=3": ("model(*program.get_input_sets()[0], 3)", Reuse.RECOMPILES),
+    "steps=2": ("model(*program.get_input_sets()[0], 2)", Reuse.REUSED),
+    "x=f32[1, 8, 16], batch={'mask': f32[1, 8], 'shift': f32[1]}": (
+        "model(torch.randn(1, 8, 16), {'mask': torch.ones(1, 8), 'shift': torch.zeros(1)})",
+        Reuse.RECOMPILES,
+    ),
+}
+"""What is asked of a module with a buffer, an attribute that it sets, a dictionary and a number."""
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim:H200"])
+def test_several_arguments_and_buffers_are_asked_about_together(device: str, tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(BUFFERED.lstrip("\n"))
+    run = a_run(file, "Model", kind=TargetKind.MODULE_CLASS, rung=Rung.CAPTURE, device=device)
+    report = do(replace(run, what_if=tuple(COMBINED))).report
+    assert [one.outcome for one in report.what_if] == [outcome for _, outcome in COMBINED.values()]
+    assert compiled_again(tmp_path, [call for call, _ in COMBINED.values()]) == [
+        outcome is Reuse.RECOMPILES for _, outcome in COMBINED.values()
+    ]
+
+
+def compiled_again(folder: Path, calls: list[str]) -> list[bool]:
+    """For each call whether plain torch compiles again for it, after the calls of the program's own sets."""
     done = subprocess.run(
-        [sys.executable, "-c", TRIAL, *calls], cwd=tmp_path, check=True, timeout=200, capture_output=True, text=True
+        [sys.executable, "-c", TRIAL, *calls], cwd=folder, check=True, timeout=200, capture_output=True, text=True
     )
-    compiled = [line == "ANSWER True" for line in done.stdout.splitlines() if line.startswith("ANSWER")]
-    assert compiled == [outcome is Reuse.RECOMPILES for _, outcome, _ in ASKED.values()]
+    return [line == "ANSWER True" for line in done.stdout.splitlines() if line.startswith("ANSWER")]
 
 
 def test_what_cannot_be_asked_is_a_sentence(tmp_path: Path) -> None:
