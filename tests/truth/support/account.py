@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,24 @@ from typing import Any
 
 REPOSITORY = Path(__file__).parents[3]
 SUPPORT = Path(__file__).parent
+_STANDARD = Path(sysconfig.get_path("stdlib"))
 CONTEXT = frozenset(
-    "rank frame_id frame_compile_id attempt has_payload payload_filename stack timestamp thread pathname lineno".split()
+    {
+        "rank",
+        "frame_id",
+        "frame_compile_id",
+        "attempt",
+        "subgraph_name",
+        "has_payload",
+        "payload_filename",
+        "stack",
+        "timestamp",
+        "thread",
+        "pathname",
+        "lineno",
+    }
 )
-SPLIT, REST, WHOLE = "split", "rest-of-function-eager", "whole-function-eager"
+OUTCOMES = SPLIT, REST, WHOLE = ("split", "rest-of-function-eager", "whole-function-eager")
 _FRAME = re.compile(r'^ *File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$', re.M)
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
 _PAGE = re.compile(r"/gb/gb(\d+)\.html")
@@ -29,7 +44,25 @@ _CHAINED = "*** While handling this graph break, another graph break occurred: *
 _LIMIT = re.compile(
     r"torch\._dynamo hit config\.\w+ \((?P<limit>\d+)\)\n.*?function: '(?P<name>.*)' \((?P<file>.*):(?P<line>\d+)\)"
 )
-_SKIP = re.compile(r"\] skipping: (?P<name>\S+) \(reason: (?P<reason>.*?), file: (?P<file>.*)\)$", re.M)
+_SKIP = re.compile(r"^skipping: (?P<name>\S+) \(reason: .*?, file: (?P<file>[^\n]*)\)$", re.M | re.S)
+_LOG_PREFIX = re.compile(r"^[VIWE]\d+ \S+ \d+ \S+\] (\[\S+\] )?", re.M)
+_KERNEL_CALL = re.compile(
+    r"^ +(?:\w+ = )?((?:cpp|triton)_\w+(?=\(|\.run\()|extern_kernels\.\w+|aten\.[\w.]+"
+    r"|torch\.ops\.(?!inductor\b)[\w.]+)\b",
+    re.M,
+)
+_VARIABLE = re.compile(r"\b[LG]\['(\w+)'\]")
+_TABLE = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
+_MANAGER = re.compile(r"Manager: source=(?P<source>.*?), (?:accessed_by|type)=")
+_LEAF = re.compile(r"[| ]*\+- (?P<check>[A-Z][A-Z_]+): (?P<text>.*)$")
+_CHECKED_TENSOR = re.compile(
+    r"check_tensor\((?P<source>.*?), [\w.]+, DispatchKeySet\(.*?\), (?P<dtype>torch\.\w+), "
+    r"device=\w+, requires_grad=(?P<grad>\w+), size=(?P<size>\[.*?\]), stride=(?P<stride>\[.*?\])\)"
+)
+_CHECKED_ID = re.compile(r"___check_(?P<what>type|obj)_id\((?P<source>.*), \d+\)")
+_RELATIONS = ("check_no_aliasing(", "check_overlapping(")
+
+Guard = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -74,10 +107,10 @@ class Recompile:
 
 
 def is_user(file: str) -> bool:
-    """Whether a file is a program's of this repository, neither a library's nor a driver's of these tests."""
-    path = Path(file)
-    inside = path.is_relative_to(REPOSITORY) and "site-packages" not in path.parts
-    return inside and path.parent != SUPPORT and not path.is_relative_to(REPOSITORY / "compiler")
+    """Whether a file is a program's: neither a library's, nor the product's, nor a driver's of these tests."""
+    if file.startswith("<") or "site-packages" in file or "dist-packages" in file:
+        return False
+    return not any(Path(file).is_relative_to(folder) for folder in (_STANDARD, SUPPORT, REPOSITORY / "compiler"))
 
 
 class Account:
@@ -85,7 +118,7 @@ class Account:
 
     def __init__(self, folder: Path) -> None:
         self.records = tuple(_records(folder))
-        self.log = (folder / "log.txt").read_text(errors="replace")
+        self.log = _LOG_PREFIX.sub("", (folder / "log.txt").read_text(errors="replace"))
         self.answer = json.loads((folder / "answer.json").read_text())
 
     def named(self, *names: str) -> tuple[Record, ...]:
@@ -106,7 +139,7 @@ class Account:
 
     def break_reports(self) -> list[BreakReport]:
         """Every report of a graph break, repeats included."""
-        return [_read_break(record) for record in self.named("dynamo_graph_break_reason")]
+        return [read_break(record) for record in self.named("dynamo_graph_break_reason")]
 
     def breaks(self) -> list[tuple[str, int, str, str, str, int]]:
         """File, line, type, id, outcome and number of reports of each root cause.
@@ -125,10 +158,7 @@ class Account:
             outcomes = causes.setdefault((file, line, one.kind, one.code, one.inner), [])
             outcomes.append(one.outcome)
             last[one.compile_id] = outcomes
-        order = (SPLIT, REST, WHOLE)
-        return sorted(
-            (*key[:4], max(outcomes, key=order.index), len(outcomes)) for key, outcomes in causes.items()
-        )
+        return sorted((*key[:4], max(found, key=OUTCOMES.index), len(found)) for key, found in causes.items())
 
     def recompiles(self) -> list[Recompile]:
         """Every attempt to compile again."""
@@ -136,17 +166,27 @@ class Account:
 
     def limit(self) -> tuple[int, str, str, int] | None:
         """Limit, function, file and line of the first function that was given up."""
-        text = re.sub(r"^[VIWE]\d+ \S+ \d+ \S+\] (\[\S+\] )?", "", self.log, flags=re.M)
-        match = _LIMIT.search(text)
+        match = _LIMIT.search(self.log)
         return (int(match["limit"]), _original(match["name"]), match["file"], int(match["line"])) if match else None
 
     def skipped(self) -> set[tuple[str, str]]:
         """Name and file of the user's functions that were left alone."""
         return {(_original(m["name"]), m["file"]) for m in _SKIP.finditer(self.log) if is_user(m["file"])}
 
+    def guards(self) -> dict[str, Counter[Guard]]:
+        """The guards of each compiled version, as the tree has them that is checked at run time."""
+        return {one.compile_id: Counter(_guards(one.payload)) for one in self.named("dynamo_cpp_guards_str")}
+
+    def output_code(self) -> dict[str, list[str]]:
+        """What Inductor wrote for each compilation: the forward, then the backward where the program asked for one."""
+        found: dict[str, list[str]] = {}
+        for record in self.named("inductor_output_code"):
+            found.setdefault(record.compile_id, []).append(record.payload)
+        return found
+
     def starts(self) -> dict[str, Place]:
         """The function behind each frame number: the last frame of the stack of `dynamo_start`."""
-        strings = next(record.fields for record in self.records if record.name == "string_table")
+        strings = [text for record in self.named("string_table") for text in record.fields]
         found: dict[str, Place] = {}
         for record in self.named("dynamo_start"):
             last = record.fields["stack"][-1]
@@ -156,11 +196,17 @@ class Account:
 
     def _recompile(self, record: Record) -> Recompile:
         function = self.starts()[record.compile_id.partition("/")[0]]
-        return Recompile(record.compile_id, function, tuple(map(_read_reason, _texts(record.payload))))
+        place = function if is_user(function.file) else Place("library", 0, function.function)
+        return Recompile(record.compile_id, place, tuple(map(_read_reason, _texts(record.payload))))
 
 
 def _records(folder: Path) -> Iterator[Record]:
-    (trace,) = (folder / "trace").iterdir()
+    """Every record; none where nothing was ever compiled, for then there is no trace."""
+    for trace in (folder / "trace").glob("*.log"):
+        yield from _parsed(folder, trace)
+
+
+def _parsed(folder: Path, trace: Path) -> Iterator[Record]:
     out = folder / "tlparse"
     tlparse = Path(sys.executable).with_name("tlparse")
     command = [tlparse, trace, "-o", out, "--overwrite", "--no-browser", "--plain-text"]
@@ -176,19 +222,70 @@ def _records(folder: Path) -> Iterator[Record]:
         yield Record(name, compile_id, data.get("attempt", 0), fields, text)
 
 
-def _read_break(record: Record) -> BreakReport:
+def read_break(record: Record) -> BreakReport:
+    """The report of a break in a `dynamo_graph_break_reason` record."""
     head, _, stacks = record.payload.partition("\nUser code traceback:\n")
     reason = head.partition("\nGraph Break Reason: ")[2]
-    followed, _, message = reason.partition("\n\n") if reason.startswith(("Encountered", "Failed")) else ("", "", reason)
+    followed, _, message = (
+        reason.partition("\n\n") if reason.startswith(("Encountered", "Failed")) else ("", "", reason)
+    )
     outcome = WHOLE if followed.startswith("Failed") else REST if "cannot resume from" in followed else SPLIT
     cause = message.partition(_CHAINED)[0]
     page = _PAGE.search(cause)
     frames = _frames(stacks.partition("\nTraceback (most recent call last):")[0])
-    user = tuple(frame for frame in frames if is_user(frame.file))
+    user = user_frames(stacks.partition("\nTraceback (most recent call last):")[0])
     innermost = frames[-1] if frames else None
     inner = innermost if innermost and innermost not in user else None
-    kind = message.strip().splitlines()[0].strip()
+    kind = message.strip().partition("\n")[0].strip()
     return BreakReport(record.compile_id, kind, f"GB{page[1]}" if page else "", outcome, user, inner)
+
+
+def kernel_calls(code: str) -> list[str]:
+    """The kernels and library functions that a wrapper calls, in order."""
+    return _KERNEL_CALL.findall(code.partition("def call(")[2])
+
+
+def source_of(text: str) -> str:
+    """A guarded source in words, the same in every process."""
+    return without_addresses(in_words(text))
+
+
+def in_words(text: str) -> str:
+    """A guarded source the way that the program writes it."""
+    text = _VARIABLE.sub(r"\1", text)
+    return _TABLE.sub(lambda match: f"[{match[1]}]" if match[1].isdecimal() else f".{match[1]}", text)
+
+
+def _guards(tree: str) -> Iterator[Guard]:
+    """Kind, source and content of each guard in a printed tree.
+
+    The marks of a tensor are one guard with a line for each kind of mark; a relation stands at each of its members.
+    """
+    told: set[Guard] = set()
+    source = ""
+    for line in tree.splitlines():
+        if match := _MANAGER.search(line):
+            source = source_of(match["source"])
+        elif match := _LEAF.match(line):
+            guard = _guard(match["check"], source, match["text"].partition("  # ")[0].strip())
+            if guard not in told or not (guard[0] == "marks" or guard[2].startswith(_RELATIONS)):
+                yield guard
+            told.add(guard)
+
+
+def _guard(check: str, source: str, text: str) -> Guard:
+    if check == "TENSOR_MATCH" and (match := _CHECKED_TENSOR.search(text)):
+        return "tensor", source_of(match["source"]), " ".join(match.group("dtype", "grad", "size", "stride"))
+    if check == "DIMENSION_DYNAMIC_MARKING_GUARD":
+        return "marks", source, ""
+    if match := _CHECKED_ID.match(text):
+        return ("type" if match["what"] == "type" else "identity"), source_of(match["source"]), ""
+    return "text", "", without_addresses(in_words(text))
+
+
+def user_frames(text: str) -> tuple[Place, ...]:
+    """The user's frames in a text that has a traceback."""
+    return tuple(frame for frame in _frames(text) if is_user(frame.file))
 
 
 def _frames(text: str) -> Sequence[Place]:
@@ -208,7 +305,13 @@ def _read_reason(text: str) -> tuple[str, int | None]:
     guard, _, stack = text.partition(": ")[2].partition("\nUser stack trace:\n")
     lines = [frame.line for frame in _frames(stack) if is_user(frame.file)]
     guard = re.split(r"\s+# |\s*\(HINT: ", guard)[0].strip()
-    return guard, lines[-1] if lines else None
+    return without_addresses(guard), lines[-1] if lines else None
+
+
+def without_addresses(text: str) -> str:
+    """A text of torch's without what differs from one process to the next."""
+    text = re.sub(r"0x[0-9a-f]{8,}|\d{13,}", "ADDRESS", text)
+    return re.sub(r"(___dict_version\(.*?\) == )\d+", r"\1VERSION", text)
 
 
 def _original(name: str) -> str:

@@ -41,17 +41,6 @@ def run_each(folder: Path, jobs: Iterable[tuple[str, Any]], work: Callable[[Any]
         os.waitpid(child, 0)
 
 
-def environment() -> dict[str, str]:
-    """What the process that forks needs to be started with: the trace, torch's word on frames it skips, no helpers."""
-    return {
-        **os.environ,
-        "TORCH_TRACE": os.devnull,
-        "TORCH_LOGS": "+torch._dynamo.convert_frame",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-
 def _child(own: Path, cache: Path, work: Callable[[], Any]) -> int:
     log = os.open(own / LOG, os.O_WRONLY | os.O_CREAT)
     os.dup2(log, 1)
