@@ -10,6 +10,7 @@ from inductoscope.protocol.messages import Target, TargetKind
 from inductoscope.protocol.report import (
     DeviceSync,
     Finding,
+    FxGraph,
     Graph,
     GraphBreak,
     InputSet,
@@ -24,6 +25,7 @@ from inductoscope.protocol.report import (
     Rung,
     Severity,
     SkippedFrame,
+    Stage,
     Status,
 )
 
@@ -138,3 +140,19 @@ def test_what_has_only_a_line_of_a_library_is_told_at_the_target() -> None:
         ("compile-error", "/p/model.py", 5),
     ]
     assert [(one.file, one.line) for one in report.findings[0].related] == [("/lib/layers.py", 70)]
+
+
+def test_each_backward_graph_stands_with_the_captured_one_that_it_was_made_of() -> None:
+    cut = FxGraph("0/0", Stage.PARTITIONED, Phase.BACKWARD, 7, ())
+    lowered = replace(cut, stage=Stage.LOWERED, ops=6)
+    inner, orphan = replace(cut, body="wrap_body_0", ops=1), replace(cut, graph="9/0")
+    facts = Facts(CaptureFacts(graphs=(GRAPH,)), LowerFacts(fx_graphs=(cut, lowered, inner, orphan)), inputs=CALLED)
+    report = merge.report(TARGET, "cpu", Rung.LOWER, facts, is_user)
+    assert report.graphs == (GRAPH, Graph("0/0", "f", "/p/model.py", 3, 7, Phase.BACKWARD))
+
+
+def test_graphs_that_are_too_large_to_be_listed_are_noted() -> None:
+    large = FxGraph("0/0", Stage.JOINT, Phase.FORWARD, 5000, (), left_out=5100)
+    facts = Facts(CaptureFacts(graphs=(GRAPH,)), LowerFacts(fx_graphs=(large,)), inputs=CALLED)
+    [note] = merge.report(TARGET, "cpu", Rung.LOWER, facts, is_user).notes
+    assert note == "Too large to be listed node by node: 0/0 joint forward (5100 nodes)."

@@ -10,6 +10,8 @@ from inductoscope.protocol.messages import FailureKind
 from inductoscope.protocol.report import (
     Benchmark,
     FusionGroup,
+    FxGraph,
+    FxNode,
     Graph,
     GraphBreak,
     GroupOp,
@@ -22,6 +24,7 @@ from inductoscope.protocol.report import (
     Predicted,
     Recompile,
     Resources,
+    Stage,
     Status,
     Timing,
     ValueFact,
@@ -360,6 +363,23 @@ async def test_documents_of_a_target() -> None:
     assert artifacts.content(snapshot, gone).startswith("Nothing is known of Other.forward")
     for address in (generated, library, gone):
         assert artifacts.parse(address.uri) == address
+
+
+async def test_a_graph_is_a_document_whose_operators_lead_to_their_line_as_it_is_now() -> None:
+    node = FxNode("relu", "call_function", "torch.relu", "x", "f32[4]", "cpu", PATH, LINES["relu"])
+    h = await checked(fx_graphs=(FxGraph("0/0", Stage.CAPTURED, Phase.FORWARD, 1, (node,)),))
+    moved = h.edit(MODEL.replace("    import torch\n", "    import torch\n    import math\n", 1))
+    snapshot = h.session.snapshot()
+    (target,) = explore.explore(snapshot, PATH)["targets"]
+    assert target["report"]["fx_graphs"][0]["nodes"] == []
+    (listed,) = target["graphs"]
+    assert (listed["stage"], listed["ops"]) == ("captured", 1)
+    address = artifacts.parse(listed["uri"])
+    assert address is not None
+    lines = artifacts.content(snapshot, address).split("\n")
+    at = next(number for number, line in enumerate(lines, 1) if "torch.relu(x)" in line)
+    assert artifacts.origins(snapshot, address, at) == (artifacts.Spot(None, PATH, moved["relu"]),)
+    assert artifacts.origins(snapshot, address, 1) == ()
 
 
 async def test_explore_gives_the_report_and_where_its_lines_went() -> None:

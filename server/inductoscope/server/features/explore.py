@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from inductoscope.protocol import codec
+from inductoscope.protocol.report import TargetReport
 from inductoscope.server import freshness
 from inductoscope.server.assembly.line_tables import LineTable
-from inductoscope.server.features import artifacts, kernel_documents
+from inductoscope.server.features import artifacts, graph_documents, kernel_documents
 from inductoscope.server.features.artifacts import Address
+from inductoscope.server.features.graph_documents import GraphDocument
 from inductoscope.server.features.kernel_documents import KernelDocument
 from inductoscope.server.snapshot import Snapshot, TargetView
 
@@ -30,9 +33,27 @@ def _target(snapshot: Snapshot, view: TargetView, path: str) -> dict[str, Any]:
         "line": snapshot.line_of(view),
         "stale": result is not None and snapshot.is_stale(result),
         "age_s": None if result is None else round(snapshot.now - result.at, 1),
-        "report": None if result is None else codec.to_json(result.report),
+        "report": None if result is None else codec.to_json(_without_nodes(result.report)),
         "lines": moved,
         "documents": [] if result is None else [_document(view, one) for one in kernel_documents.listed(result.report)],
+        "graphs": [] if result is None else [_graph(view, one) for one in graph_documents.listed(result.report)],
+    }
+
+
+def _without_nodes(report: TargetReport) -> TargetReport:
+    """The nodes of graphs are the largest part of a report, and stand in documents of their own."""
+    return replace(report, fx_graphs=tuple(replace(graph, nodes=()) for graph in report.fx_graphs))
+
+
+def _graph(view: TargetView, shown: GraphDocument) -> dict[str, Any]:
+    whole = shown.parts[0]
+    return {
+        "uri": artifacts.graph_address(view, shown).uri,
+        "graph": whole.graph,
+        "stage": whole.stage.value,
+        "phase": whole.phase.value,
+        "title": shown.title,
+        "ops": whole.ops,
     }
 
 

@@ -21,12 +21,14 @@ MOST_LINES = 200
 
 def listed(report: TargetReport, view: View) -> Iterator[RenderableType]:
     """Graphs as captured and as lowered, backward ones where those were asked for; with `all`, each at every stage."""
-    shown = [graph for graph in report.fx_graphs if _wanted(graph, view)]
+    order = {graph: at for at, graph in enumerate(dict.fromkeys(one.graph for one in report.fx_graphs))}
+    graphs = sorted(report.fx_graphs, key=lambda graph: order[graph.graph])  # stable: stages stay in order
+    shown = [graph for graph in graphs if _wanted(graph, view)]
     for graph in shown:
         yield gap()
         yield indented(Text(f"{fx_code.title(graph)}: {words.count(graph.ops, 'op')}", "bold"))
         yield Code(_annotated(graph, report, view))
-    rest = [graph for graph in report.fx_graphs if graph.body is None and graph not in shown]
+    rest = [graph for graph in graphs if graph.body is None and graph not in shown]
     if rest:
         yield gap()
         yield paragraph(f"graphs not shown (--show all): {'; '.join(map(_named, rest))}", "dim", 2)
