@@ -87,7 +87,7 @@ def record_mode(choices: Choices) -> Iterator[None]:
         # C++ compiler knows them too.  That takes seconds and starts g++, so the CPU's answer is taken as it is: right
         # wherever compiling for this CPU works at all.  A user's own TORCHINDUCTOR_VEC_ISA_OK holds.
         enter(compat.replaced(compat.VECTOR_PROBE, lambda _: lambda *_args, **_kwargs: True))
-        enter(compat.replaced(compat.COMPILER_SEARCH, lambda _: compat.cpp_compiler))
+        enter(compat.replaced(compat.COMPILER_SEARCH, lambda _: lambda *_args, **_kwargs: compat.cpp_compiler()))
         enter(compat.replaced(compat.LOAD_CPP_WRAPPER, lambda _: lambda *_args, **_kwargs: RecordedKernel("")))
         enter(compat.replaced(compat.SELECT_ALGORITHM, lambda original: _selecting(original, choices)))
         yield
