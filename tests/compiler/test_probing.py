@@ -40,8 +40,8 @@ def line_of(mark: str | None) -> int | None:
     return next(number for number, text in enumerate(lines, 1) if f"# <{mark}>" in text)
 
 
-def probed(one: Programmed) -> Probed:
-    subject = Subject(
+def subject_of(one: Programmed) -> Subject:
+    return Subject(
         Target(FILE, "program", 1, TargetKind.FUNCTION, "program"),
         torch.compile(one.program, backend="eager", **one.compile),
         CallInputs(one.make(), {}),
@@ -49,7 +49,10 @@ def probed(one: Programmed) -> Probed:
         UserCode(also=(FILE,)),
         contextlib.nullcontext,
     )
-    return probe(subject, SECONDS)
+
+
+def probed(one: Programmed) -> Probed:
+    return probe(subject_of(one), SECONDS)
 
 
 def key(answer: Probe) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from inductoscope.protocol.report import Rung
+from inductoscope.server.config import Probing
 from inductoscope.server.folders import Folders
 from inductoscope.server.settings import InlayHints, RunMode, Settings, read
 from support.session import FakeRunner
@@ -22,6 +23,7 @@ def test_every_setting_is_read() -> None:
         "show": ["missed-fusion"],
         "hide": ["recompile"],
         "inlayHints": "off",
+        "probe": "off",
         "unknown": 1,
     }
     assert read(value).settings == Settings(
@@ -34,6 +36,7 @@ def test_every_setting_is_read() -> None:
         show=frozenset({"missed-fusion"}),
         hide=frozenset({"recompile"}),
         inlay_hints=InlayHints.OFF,
+        probe=Probing.OFF,
     )
     assert read(value).problems == ()
 
@@ -53,6 +56,7 @@ def test_every_setting_is_read() -> None:
         ("memory", -1),
         ("memory", 1.5),
         ("inlayHints", True),
+        ("probe", False),
         ("show", ["no-such-code"]),
         ("hide", "graph-break, recompile"),
     ],

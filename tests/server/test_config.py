@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inductoscope.protocol.report import Rung
-from inductoscope.server.config import Config, ConfigError, nearest, parse_bytes, read
+from inductoscope.server.config import Config, ConfigError, Probing, nearest, parse_bytes, read
 
 
 def write(folder: Path, text: str) -> Path:
@@ -26,11 +26,12 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
             'device = "h200"\n'.replace("h200", "sim:h200")
             + 'paths = ["pkg"]\n'
             + 'rung = "capture"\ntimeout = 20\nmemory = "2GiB"\npython = "env/bin/python"\n'
-            + 'targets = ["pkg/model.py::Model", "pkg/model.py::attend"]\nexclude = ["old/*", "gen"]',
+            + 'targets = ["pkg/model.py::Model", "pkg/model.py::attend"]\nexclude = ["old/*", "gen"]\nprobe = "off"',
         )
     )
     assert (config.device, config.rung, config.timeout_s) == ("sim:H200", Rung.CAPTURE, 20.0)
     assert config.memory_bytes == 2 << 30
+    assert config.probe is Probing.OFF
     assert config.python == str(tmp_path / "env/bin/python")
     assert config.paths == (str(tmp_path / "pkg"),)
     assert config.wanted(model) == ("Model", "attend")
@@ -68,6 +69,7 @@ def test_the_nearest_file_counts_and_none_is_fine(tmp_path: Path) -> None:
             "line 5: paths of [tool.inductoscope] has to be a list of folders, and there is no folder",
         ),
         ("exclude = [1]", "line 5: exclude of [tool.inductoscope] has to be a list of texts."),
+        ("probe = false", 'line 5: probe of [tool.inductoscope] has to be "on" or "off".'),
         ("python = 3", "line 5: python of [tool.inductoscope] has to be a text."),
         ('devise = "cpu"', "line 5: devise is no setting of [tool.inductoscope]; is device meant?"),
         ("zzz = 1", "zzz is no setting of [tool.inductoscope]; known are device,"),

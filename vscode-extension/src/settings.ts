@@ -8,7 +8,17 @@ import * as vscode from 'vscode';
 import { findInterpreter, InterpreterError } from './interpreter';
 
 /** The settings that the server reads, by their names there and (after `inductoscope.`) here. */
-export const SERVER_SETTINGS = ['device', 'run', 'rung', 'timeout', 'memory', 'show', 'hide', 'inlayHints'] as const;
+export const SERVER_SETTINGS = [
+  'device',
+  'run',
+  'rung',
+  'timeout',
+  'memory',
+  'show',
+  'hide',
+  'inlayHints',
+  'probe',
+] as const;
 
 /** The server's section of the configuration for one folder, or for files outside any folder. */
 export async function serverSettings(folder: vscode.WorkspaceFolder | undefined): Promise<Record<string, unknown>> {

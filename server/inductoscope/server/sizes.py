@@ -1,4 +1,4 @@
-"""What other sizes of a target's inputs would do, in words: what the shape probe found, on every surface the same.
+"""What other sizes of a target's inputs would do, in words.
 
 Knows the report and no surface.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,11 @@ def _probed(subject: Subject, leaves: tuple[Leaf, ...], deadline: float) -> Prob
     asked = groups.questions(leaves, trials.dimensions())
     if not trials.settles():
         return Probed(note="Other sizes were not tried: the program compiles again at each call as it is.")
-    return Probed(tuple(trials.answers(asked)))
+    return trials.answers(asked)
+
+
+class _OutOfTimeError(Exception):
+    """The time is over before a question has its answer."""
 
 
 class _Trials:
@@ -99,34 +103,39 @@ class _Trials:
             seen = self._as_given()
         return () if seen.error is not None else seen.facts.dimensions
 
-    def answers(self, asked: tuple[Question, ...]) -> Iterator[Probe]:
+    def answers(self, asked: tuple[Question, ...]) -> Probed:
         """One answer a question, until the time is over."""
         done: set[tuple[int, int]] = set()
+        found: list[Probe] = []
         for question in asked[:MOST_QUESTIONS]:
-            if any((member.leaf, member.dim) in done for member in question.ways[0][:1]):
+            first = question.ways[0][0]
+            if (first.leaf, first.dim) in done:
                 continue
-            way, answer = self._answer(question)
+            try:
+                way, answer = self._answer(question)
+            except _OutOfTimeError:
+                return Probed(tuple(found), "There was no time to try other sizes of every dimension.")
             done |= {(member.leaf, member.dim) for member in way}
-            if answer is not None:
-                yield answer
+            found.append(answer)
+        return Probed(tuple(found))
 
-    def _answer(self, question: Question) -> tuple[tuple[Member, ...], Probe | None]:
-        """The first way in which the program does not fail, else the first way at all; None without time for it."""
-        first: Probe | None = None
+    def _answer(self, question: Question) -> tuple[tuple[Member, ...], Probe]:
+        """The first way in which the program does not fail, else the first way at all."""
+        failed: list[tuple[tuple[Member, ...], Probe]] = []
         for way in question.ways:
             answer = self._tried(way)
-            if answer is not None and answer.outcome is not ProbeOutcome.FAILS:
+            if answer.outcome is not ProbeOutcome.FAILS:
                 return way, answer
-            first = first or answer
-        return question.ways[0], first
+            failed.append((way, answer))
+        return failed[0]
 
-    def _tried(self, way: tuple[Member, ...]) -> Probe | None:
+    def _tried(self, way: tuple[Member, ...]) -> Probe:
         named = Named(
             tuple(self._leaves[one.leaf].name for one in way), way, self._leaves[way[0].leaf].sizes[way[0].dim]
         )
         left = self._deadline - time.monotonic()
         if left <= 0:
-            return None
+            raise _OutOfTimeError
 
         def call(at: int) -> Seen:
             return self._call(_sizes(self._leaves, way, at))
@@ -134,6 +143,8 @@ class _Trials:
         answer = apart(lambda: tried(named, call, self._subject.user_code), left)
         if not isinstance(answer, Lost):
             return answer
+        if self._deadline <= time.monotonic():
+            raise _OutOfTimeError
         message = f"another size could not be tried: the trial {answer.why}"
         return Probe(
             named.sources[0],
