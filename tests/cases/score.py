@@ -1,7 +1,9 @@
 """Compares what `inductoscope check --json` says of the case files with the facts that torch recorded for them.
 
-usage: score.py PYTHON [--device cpu] [--only TEXT] [--timeout SECONDS]
+usage: score.py PYTHON [--interpreter PYTHON] [--device cpu] [--only TEXT] [--timeout SECONDS]
 
+PYTHON has Inductoscope; the interpreter has the torch to be judged, and is the same one if not given.  The facts are
+those of torch 2.13; what other versions do otherwise stands in other_versions.json.
 Prints a line a case, and last `cases N exact M recall R precision P crashed C`.  Ends with 0 when every case is exact.
 A finding counts as a false alarm only if its kind is judged everywhere (`JUDGED`); hints and information are judged
 where a case names them.  A thing that is told twice is no false alarm.
@@ -15,8 +17,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,14 @@ class Case:
         """The kinds of finding that this case may not have beside the wanted ones."""
         tolerant = any(entry["kind"] == "no-numerics-error" for entry in self.must_report)
         return JUDGED | {"numerics-mismatch"} if tolerant else JUDGED
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the command line says of a case: the version of torch that ran it, and the findings."""
+
+    torch: str
+    findings: tuple[Json, ...]
 
 
 @dataclass(frozen=True)
@@ -105,20 +115,23 @@ def cases(device: str, only: str = "") -> Iterator[Case]:
             yield case
 
 
-def check(python: str, case: Case, device: str, timeout: float) -> Sequence[Json]:
-    """The findings of the command line.  Raises ValueError and subprocess errors."""
+def check(python: str, case: Case, device: str, timeout: float, interpreter: str | None = None) -> Checked:
+    """Run the command line of `python` on a case.  Raises ValueError and subprocess errors."""
     command = [python, "-m", "inductoscope", "check", str(case.file), "--json", "--device", device]
+    command += ["--python", interpreter] if interpreter else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=FOLDER, check=False)
     try:
         report = json.loads(done.stdout)
     except ValueError:
         raise ValueError(f"no report, but: {done.stderr[-300:]}") from None
-    return [finding for target in report["targets"] for finding in target.get("findings", [])]
+    found = [finding for target in report["targets"] for finding in target.get("findings", [])]
+    return Checked(str(report["torch"]), tuple(found))
 
 
-def judge(case: Case, findings: Sequence[Json]) -> Verdict:
-    """Compare the findings with what the case wants."""
-    left = list(findings)
+def judge(case: Case, checked: Checked) -> Verdict:
+    """Compare the findings with what the case wants of that version of torch."""
+    case = _on_version(case, checked.torch)
+    left = list(checked.findings)
     missing = []
     for entry in case.wanted:
         match = next((finding for finding in left if answers(finding, entry, case)), None)
@@ -128,6 +141,12 @@ def judge(case: Case, findings: Sequence[Json]) -> Verdict:
             left.remove(match)
     extra = [finding for finding in left if finding["code"] in case.judged and not _known(finding, case)]
     return Verdict(len(case.wanted) - len(missing), tuple(missing), tuple(extra))
+
+
+def _on_version(case: Case, torch: str) -> Case:
+    others = json.loads((FOLDER / "other_versions.json").read_text(encoding="utf-8"))
+    other = others.get(".".join(torch.split(".")[:2]), {}).get(case.name)
+    return case if other is None else replace(case, must_report=tuple(other["must_report"]))
 
 
 def answers(finding: Json, entry: Json, case: Case) -> bool:
@@ -159,6 +178,7 @@ def main() -> int:
     """Score every case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("python")
+    parser.add_argument("--interpreter", help="the Python that has the torch to be judged")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--timeout", type=float, default=180, help="seconds a case")
@@ -167,7 +187,7 @@ def main() -> int:
     for case in cases(options.device, options.only):
         start = time.monotonic()
         try:
-            verdict = judge(case, check(options.python, case, options.device, options.timeout))
+            verdict = judge(case, check(options.python, case, options.device, options.timeout, options.interpreter))
         except (ValueError, KeyError, subprocess.SubprocessError) as error:
             verdict = Verdict(0, case.wanted, crash=f"{type(error).__name__}: {error}")
         tally.verdicts.append(verdict)
