@@ -92,6 +92,7 @@ def test_a_node_has_its_call_result_and_line() -> None:
     assert (joined.args, joined.text, joined.line) == ("[y, add], dim = 0", "f32[16]", at(plain, 3))
     split = next(one for one in graph.nodes if one.target == "split")
     assert split.text == "(f32[2, 4], f32[2, 4])"
+    assert node(graph, "l_x_").source == "x"
     ends = [one for one in graph.nodes if one.op in ("placeholder", "output")]
     assert [(one.file, one.line) for one in ends] == [(None, None), (None, None)]
 

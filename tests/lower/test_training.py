@@ -100,6 +100,20 @@ def test_what_is_kept_knows_its_kind_and_line():
     ]
 
 
+def test_inputs_have_the_programs_own_names():
+    facts = train("mlp")
+    assert [one.source for one in facts.saved] == ["self.up.weight", "x", "self.down.weight", None]
+    joint = graph(facts, Stage.JOINT, Phase.FORWARD)
+    assert [node.source for node in joint.nodes if node.op == "placeholder"] == [
+        "self.up.weight",
+        "self.up.bias",
+        "x",
+        "self.down.weight",
+        "self.down.bias",
+        None,
+    ]
+
+
 def test_results_of_an_operator_with_several_are_told_by_that_operator():
     kinds = {(one.op, one.line) for one in train("norm and gelu").saved if one.op == "aten.var_mean"}
     assert kinds == {("aten.var_mean", line("norm"))}
@@ -108,6 +122,7 @@ def test_results_of_an_operator_with_several_are_told_by_that_operator():
 def test_a_view_of_an_input_is_an_input_and_names_it():
     [view] = [one for one in train("attention").saved if one.op == "aten.view"]
     assert view.kind is SavedKind.INPUT and view.base is not None and view.base.startswith("primals_")
+    assert view.source == "x"
 
 
 def test_the_partitioner_computes_cheap_operators_again():

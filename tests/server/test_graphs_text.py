@@ -29,8 +29,8 @@ from inductoscope.server.text.view import Part, View
 FILE, LIB = "/work/model.py", "/work/lib.py"
 REPORT = TargetReport(FILE, "f", 12, "cpu", Rung.LOWER, Status.COMPILED, graphs=(Graph("0/0", "f", FILE, 12, 2),))
 NODES = (
-    FxNode("x", "placeholder", "L_x_", "", "f32[4, 128]", "cpu"),
-    FxNode("relu", "call_function", "torch.relu", "x", "f32[4, 128]", "cpu", FILE, 14),
+    FxNode("l_x_", "placeholder", "L_x_", "", "f32[4, 128]", "cpu", source="self.x"),
+    FxNode("relu", "call_function", "torch.relu", "l_x_", "f32[4, 128]", "cpu", FILE, 14),
     FxNode("view", "call_method", "view", "relu, -1", "f32[512]", "cpu", LIB, 3),
     FxNode("output", "output", "output", "(view,)"),
 )
@@ -71,7 +71,11 @@ def test_a_node_reads_as_python(op: str, target: str, args: str, expected: str) 
 def test_the_device_is_written_where_there_are_several() -> None:
     moved = dataclasses.replace(NODES[1], device="cuda:0")
     lines = [line.text for line in fx_code.code(graph(Stage.LOWERED, nodes=(NODES[0], moved)))]
-    assert lines[1:] == ['    x: "f32[4, 128] cpu",', "):", '    relu: "f32[4, 128] cuda:0" = torch.relu(x)']
+    assert lines[1:] == [
+        '    l_x_: "f32[4, 128] cpu",  # self.x',
+        "):",
+        '    relu: "f32[4, 128] cuda:0" = torch.relu(l_x_)',
+    ]
 
 
 def test_short_names_of_operators() -> None:
@@ -85,9 +89,9 @@ def test_graphs_have_the_programs_lines_in_the_margin() -> None:
     assert (
         "  graph 0/0, as Dynamo captured it: 2 ops\n"
         "         | def forward(\n"
-        '         |     x: "f32[4, 128]",\n'
+        '         |     l_x_: "f32[4, 128]",  # self.x\n'
         "         | ):\n"
-        '      14 |     relu: "f32[4, 128]" = torch.relu(x)\n'
+        '      14 |     relu: "f32[4, 128]" = torch.relu(l_x_)\n'
         'lib.py:3 |     view: "f32[512]" = relu.view(-1)\n'
         "         |     return (view,)\n"
     ) in text
@@ -122,7 +126,7 @@ def saved(name: str, kind: SavedKind, size: int | None, line: int | None = None,
 TRAINS = dataclasses.replace(
     REPORT,
     saved=(
-        saved("primals_1", SavedKind.INPUT, 2048),
+        saved("primals_1", SavedKind.INPUT, 2048, source="self.weight"),
         saved("relu", SavedKind.ACTIVATION, 1024, 14),
         saved("relu_1", SavedKind.ACTIVATION, 1024, 14),
         saved("view", SavedKind.ACTIVATION, 1024, 15, base="relu"),
@@ -149,7 +153,7 @@ def test_what_is_kept_and_computed_again_stands_by_line() -> None:
     rows = [" ".join(line.split()) for line in text.split("\n")]
     assert "14 relu x2 f32[256] 1 KiB" in rows
     assert "15 relu f32[256] 1 KiB" in rows
-    assert "besides: 1 input, parameter or view of one, 2 KiB, alive anyway" in rows
+    assert "besides: 1 input, parameter or view of one, 2 KiB, alive anyway: self.weight" in rows
     assert "besides: 1 size (s77=4)" in rows
     assert "16 erf x2, permute (a view) torch: cheaper than reading the result" in rows
     assert "lib.py:3 tanh the program (checkpoint)" in rows

@@ -12,6 +12,7 @@ from torch import fx
 
 from inductoscope.compiler.compat import fx as compat
 from inductoscope.compiler.layouts import devices_of, layouts_of, several_text, text_of
+from inductoscope.compiler.naming import plain
 from inductoscope.protocol.report import FxGraph, FxNode, Phase, Place, Stage
 
 MOST_TEXT = 1000
@@ -20,6 +21,7 @@ MOST_TEXT = 1000
 _CALLS = frozenset({"call_function", "call_method", "call_module"})
 
 PlaceOf = Callable[[fx.Node], "Place | None"]
+SourceOf = Callable[[fx.Node], "str | None"]
 
 
 @dataclass
@@ -45,12 +47,20 @@ class Seen:
     phase: Phase
 
 
-def told(module: fx.GraphModule, seen: Seen, place_of: PlaceOf, allowance: Allowance) -> Iterator[FxGraph]:
+@dataclass(frozen=True)
+class Origins:
+    """Where a node comes from: the line of an operator, and what the program calls an input."""
+
+    place_of: PlaceOf
+    source_of: SourceOf
+
+
+def told(module: fx.GraphModule, seen: Seen, origins: Origins, allowance: Allowance) -> Iterator[FxGraph]:
     """The graph, and after it the bodies that its operators call (branches of `cond`, checkpointed regions)."""
     for body, inner in _bodies(module, None):
         nodes = tuple(inner.graph.nodes)
         ops = sum(node.op in _CALLS for node in nodes)
-        told_nodes = tuple(_node(node, place_of) for node in nodes) if allowance.takes(len(nodes)) else None
+        told_nodes = tuple(_node(node, origins) for node in nodes) if allowance.takes(len(nodes)) else None
         left_out = len(nodes) if told_nodes is None else 0
         yield FxGraph(seen.graph, seen.stage, seen.phase, ops, told_nodes or (), body, left_out)
 
@@ -69,10 +79,21 @@ def _bodies(module: fx.GraphModule, name: str | None) -> Iterator[tuple[str | No
             yield from _bodies(child, child_name if name is None else f"{name}.{child_name}")
 
 
-def _node(node: fx.Node, place_of: PlaceOf) -> FxNode:
+def source_of_input(node: fx.Node) -> str | None:
+    """What the program calls an input of a captured graph: `self.weight`, `x`."""
+    source = compat.source_of(node) if node.op == "placeholder" else None
+    return plain(source) if source is not None else None
+
+
+def sources_of_inputs(module: fx.GraphModule) -> tuple[str | None, ...]:
+    """The same for each input, in order."""
+    return tuple(source_of_input(node) for node in module.graph.nodes if node.op == "placeholder")
+
+
+def _node(node: fx.Node, origins: Origins) -> FxNode:
     returns = node.op == "output"
     text, device = (None, None) if returns else described(node)
-    place = None if returns else place_of(node)
+    place = None if returns else origins.place_of(node)
     return FxNode(
         name=node.name,
         op=node.op,
@@ -82,6 +103,7 @@ def _node(node: fx.Node, place_of: PlaceOf) -> FxNode:
         device=device,
         file=place.file if place else None,
         line=place.line if place else None,
+        source=origins.source_of(node),
     )
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 from inductoscope.compiler import failures, inputs
-from inductoscope.compiler.capture.guard_facts import plain
 from inductoscope.compiler.capture.guards import guard_failure, read_reasons
 from inductoscope.compiler.compat import dynamo_guards, dynamo_stacks
 from inductoscope.compiler.compat.dynamo_guards import Misfit
 from inductoscope.compiler.inputs import CallInputs, GivenCalls, Source
+from inductoscope.compiler.naming import plain
 from inductoscope.compiler.placement import Placement
 from inductoscope.compiler.preparation import Prepared
 from inductoscope.compiler.usercode import UserCode

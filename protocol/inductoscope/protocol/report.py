@@ -341,6 +341,7 @@ class FxNode:
     `op` is torch's kind of node (placeholder, call_function, output, ...), `target` what is called or read, `args` the
     arguments as torch writes them.  `text` has dtype and sizes as in `ValueFact`, null where the node makes no tensor.
     `file` and `line` are the user's line; a node of a backward graph has the forward line that it belongs to.
+    `source` is what the program calls an input (`self.layers[0].weight`).
     """
 
     name: str
@@ -351,6 +352,7 @@ class FxNode:
     device: str | None = None
     file: str | None = None
     line: int | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -383,7 +385,8 @@ class SavedTensor:
     """A value that the forward pass of a graph keeps for the backward pass, with the forward line that makes it.
 
     `bytes` is what its elements take, null for a size, and where a symbolic size has no hint.  `base` names the value
-    that it is a view of, which is kept alive with it; a view of an input is an input.
+    that it is a view of, which is kept alive with it; a view of an input is an input.  `source` is what the program
+    calls that input.
     """
 
     graph: str
@@ -395,6 +398,7 @@ class SavedTensor:
     file: str | None = None
     line: int | None = None
     base: str | None = None
+    source: str | None = None
 
 
 class RecomputeReason(enum.Enum):

@@ -61,7 +61,8 @@ def code(graph: FxGraph) -> Iterator[CodeLine]:
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     yield CodeLine("def forward(" if inputs else "def forward():")
     for node in inputs:
-        yield CodeLine(f"    {node.name}{_annotation(node, several)},")
+        source = f"  # {node.source}" if node.source and node.source != node.name else ""
+        yield CodeLine(f"    {node.name}{_annotation(node, several)},{source}")
     if inputs:
         yield CodeLine("):")
     for node in graph.nodes:

@@ -12,7 +12,7 @@ from inductoscope.compiler import fx_nodes
 from inductoscope.compiler.capture import caches, dtypes, loops, nodes
 from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.compat import dynamo, dynamo_stacks
-from inductoscope.compiler.fx_nodes import Allowance, Seen
+from inductoscope.compiler.fx_nodes import Allowance, Origins, Seen
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import CacheFact, Finding, FxGraph, Graph, Phase, Place, Stage
@@ -46,6 +46,7 @@ class GraphLog:
         self._seen: list[_Seen] = []
         self._pieces: Counter[str] = Counter()
         self._nodes_to_tell = Allowance(MOST_NODES)
+        self._origins = Origins(self._place, fx_nodes.source_of_input)
 
     def meet(self, event: dynamo.GraphEvent) -> None:
         """Take in a graph."""
@@ -59,6 +60,11 @@ class GraphLog:
                 trains=event.inductor and caches.trains(event.module),
             )
         )
+
+    def give_up(self, compile_id: str) -> None:
+        """Take in that nothing will come of the graph that was met last."""
+        if self._seen and self._seen[-1].graph.id == compile_id:
+            self._seen.pop()
 
     def meet_piece(self, compile_id: str) -> None:
         """Take in that the backend cut one more piece off a graph."""
@@ -100,7 +106,7 @@ class GraphLog:
 
     def _told(self, event: dynamo.GraphEvent) -> tuple[FxGraph, ...]:
         seen = Seen(event.compile_id, Stage.CAPTURED, Phase.FORWARD)
-        return tuple(fx_nodes.told(event.module, seen, self._place, self._nodes_to_tell))
+        return tuple(fx_nodes.told(event.module, seen, self._origins, self._nodes_to_tell))
 
     def _place(self, node: fx.Node) -> Place | None:
         """The line that Dynamo traced when it made the node; an input belongs to none."""

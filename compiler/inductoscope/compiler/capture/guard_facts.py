@@ -12,12 +12,10 @@ from dataclasses import replace
 
 from inductoscope.compiler.capture.guards import Reason, guard_failure
 from inductoscope.compiler.compat.dynamo_guards import DYNAMIC_MARKS, GuardsEvent, Leaf, TracedDim
+from inductoscope.compiler.naming import is_of_module, plain
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.report import Dimension, DimensionLimit, DimensionState, GuardFact, Specialization
 
-_LOCAL = re.compile(r"\bL\['(\w+)'\]")
-_GLOBAL = re.compile(r"\bG\['(\w+)'\]")
-_TABLE = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
 _STATE = frozenset({"GLOBAL_STATE", "TORCH_FUNCTION_MODE_STACK", "DEFAULT_DEVICE"})
 _OF_TORCH = re.compile(
     r"__import_|___|_hooks\b|\._(?:modules|parameters|buffers|backward_hooks)$|\.__dict__$|\btorch\b|\.__class__|^G$"
@@ -63,7 +61,7 @@ class GuardLog:
         for event in self._versions.values():
             shapes = [leaf for leaf in event.leaves if leaf.check == "SHAPE_ENV"]
             for tensor in event.tensors:
-                if not _TABLE.search(tensor.source):
+                if not is_of_module(tensor.source):
                     found += (
                         self._dimension(event.compile_id, tensor.source, at, dim, shapes, pinned)
                         for at, dim in enumerate(tensor.dims)
@@ -110,12 +108,6 @@ class GuardLog:
     def _limit(self, leaf: Leaf) -> DimensionLimit:
         at = self._user_code.innermost(leaf.frames)
         return DimensionLimit(plain(leaf.text), at.file if at else None, at.line if at else None)
-
-
-def plain(text: str) -> str:
-    """A source, or a text with sources in it, the way that the user would write it."""
-    text = _GLOBAL.sub(r"\1", _LOCAL.sub(r"\1", text))
-    return _TABLE.sub(lambda match: f"[{match[1]}]" if match[1].isdecimal() else f".{match[1]}", text)
 
 
 def _facts(compile_id: str, leaf: Leaf) -> Iterator[GuardFact]:

@@ -85,6 +85,22 @@ def value_of(node: fx.Node) -> Any:
     return node.meta.get("example_value") if value is None else value
 
 
+def source_of(node: fx.Node) -> str | None:
+    """Where Dynamo took an input of a captured graph from (`L['self']._parameters['weight']`); None where unknown.
+
+    The record is `meta["grapharg"]`; the name of a source is a method up to 2.11 and a property later.
+    """
+    name = getattr(getattr(node.meta.get("grapharg"), "source", None), "name", None)
+    found = name() if callable(name) else name
+    return found if isinstance(found, str) else None
+
+
+def input_index(node: fx.Node) -> int | None:
+    """Which input of the captured graph an input of AOTAutograd's is; None for what AOTAutograd adds (2.9 to 2.15)."""
+    described = node.meta.get("desc")
+    return int(described.idx) if type(described).__name__ == "PlainAOTInput" else None
+
+
 def target_text(node: fx.Node) -> str:
     """What a node calls or reads, as torch writes it: `torch.ops.aten.add.Tensor`, `operator.getitem`, `view`."""
     return node.target if isinstance(node.target, str) else _qualified(node.target)

@@ -15,7 +15,7 @@ from torch import fx
 from inductoscope.compiler import fx_nodes
 from inductoscope.compiler.compat import fx as compat
 from inductoscope.compiler.compat import inductor
-from inductoscope.compiler.fx_nodes import Allowance, Seen
+from inductoscope.compiler.fx_nodes import Allowance, Origins, Seen
 from inductoscope.compiler.lower import training
 from inductoscope.compiler.lower.places import Places
 from inductoscope.protocol.report import FxGraph, Phase, Place, Recomputation, SavedTensor, Stage
@@ -31,15 +31,24 @@ Reading = Callable[[], contextlib.AbstractContextManager[None]]
 
 @dataclass
 class GraphStages:
-    """What became of one captured graph; `reading` is entered to read facts, so that no error of ours gets out."""
+    """What became of one captured graph; `reading` is entered to read facts, so that no error of ours gets out.
+
+    `sources` are what the program calls each of its inputs.
+    """
 
     graph: str
     places: Places
     allowance: Allowance
     reading: Reading
+    sources: tuple[str | None, ...] = ()
     graphs: list[FxGraph] = field(default_factory=list)
     saved: list[SavedTensor] = field(default_factory=list)
     recomputed: list[Recomputation] = field(default_factory=list)
+
+    def captured(self, module: fx.GraphModule) -> None:
+        """Take in the graph as Dynamo made it, before Inductor changes it."""
+        with self.reading():
+            self.sources = fx_nodes.sources_of_inputs(module)
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -59,7 +68,7 @@ class GraphStages:
         with self.reading():
             few = Allowance(min(MOST_JOINT, self.allowance.nodes))
             start = few.nodes
-            self.graphs += fx_nodes.told(module, Seen(self.graph, Stage.JOINT, Phase.FORWARD), self._place, few)
+            self.graphs += fx_nodes.told(module, Seen(self.graph, Stage.JOINT, Phase.FORWARD), self._origins(), few)
             self.allowance.nodes -= start - few.nodes
 
     def _partitioned(self, forward: fx.GraphModule, backward: fx.GraphModule, results: int) -> None:
@@ -67,7 +76,7 @@ class GraphStages:
             self._add(forward, Stage.PARTITIONED, Phase.FORWARD)
             self._add(backward, Stage.PARTITIONED, Phase.BACKWARD)
             both = training.Partitioned(self.graph, forward, backward, results)
-            self.saved += training.saved(both, self.places)
+            self.saved += training.saved(both, self.places, self._source)
             self.recomputed += training.recomputed(both, self.places)
 
     def _inference(self, module: fx.GraphModule) -> None:
@@ -75,7 +84,14 @@ class GraphStages:
             self._add(module, Stage.PARTITIONED, Phase.FORWARD)
 
     def _add(self, module: fx.GraphModule, stage: Stage, phase: Phase) -> None:
-        self.graphs += fx_nodes.told(module, Seen(self.graph, stage, phase), self._place, self.allowance)
+        self.graphs += fx_nodes.told(module, Seen(self.graph, stage, phase), self._origins(), self.allowance)
+
+    def _origins(self) -> Origins:
+        return Origins(self._place, self._source)
+
+    def _source(self, node: fx.Node) -> str | None:
+        index = compat.input_index(node) if node.op == "placeholder" else None
+        return self.sources[index] if index is not None and index < len(self.sources) else None
 
     def _place(self, node: fx.Node) -> Place | None:
         """The line that torch itself ties to the node; an input belongs to none."""

@@ -193,6 +193,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         verdict = cudagraphs.Verdict(self._beginning(model), _asks_for_cudagraphs(user))
         passes = PassWatch(graph_id, self._places, self._tidying.take(graph_id, attempt))
         stages = GraphStages(graph_id, self._places, self._nodes_to_tell, lambda: self._reading(graph_id))
+        stages.captured(model)
         graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward), passes, stages)
         choices = Choices()
         recording = Recording(lambda noted: self._keep(graph, noted, choices))

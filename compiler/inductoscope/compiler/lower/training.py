@@ -9,14 +9,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import fx
 
 from inductoscope.compiler.compat import dynamo_values, inductor
 from inductoscope.compiler.compat import fx as compat
-from inductoscope.compiler.fx_nodes import described
+from inductoscope.compiler.fx_nodes import SourceOf, described
 from inductoscope.compiler.layouts import size_text
 from inductoscope.compiler.lower.nodes import op_name
 from inductoscope.compiler.lower.places import Places
@@ -35,9 +35,9 @@ class Partitioned:
     results: int
 
 
-def saved(of: Partitioned, places: Places) -> tuple[SavedTensor, ...]:
+def saved(of: Partitioned, places: Places, source_of: SourceOf) -> tuple[SavedTensor, ...]:
     """Every value that the forward returns for the backward, in that order."""
-    return tuple(_saved(node, of.graph, places) for node in _kept(of))
+    return tuple(replace(_saved(node, of.graph, places), source=source_of(_base(node))) for node in _kept(of))
 
 
 def recomputed(of: Partitioned, places: Places) -> tuple[Recomputation, ...]:

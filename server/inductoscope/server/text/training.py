@@ -17,6 +17,9 @@ from inductoscope.server.text.view import Part, View
 MOST_ROWS = 60
 """Rows of a table that are shown unless everything is asked for."""
 
+MOST_NAMES = 12
+"""Inputs that are named."""
+
 _ASKED = {
     RecomputeReason.PARTITIONER: "torch: cheaper than reading the result",
     RecomputeReason.CHECKPOINT: "the program (checkpoint)",
@@ -52,7 +55,10 @@ def _saved(graph: str, saved: list[SavedTensor], place: PlaceText, view: View) -
     if inputs:
         held = words.size(sum(one.bytes or 0 for one in inputs))
         count = words.count(len(inputs), "input, parameter or view of one", "inputs, parameters and views of them")
-        yield paragraph(f"besides: {count}, {held}, alive anyway", "dim", 2)
+        names = list(dict.fromkeys(one.source or one.name for one in inputs))
+        more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        listed = f"{', '.join(names[:MOST_NAMES])}{more}"
+        yield paragraph(f"besides: {count}, {held}, alive anyway: {listed}", "dim", 2)
     sizes = [one.text for one in saved if one.kind is SavedKind.SIZE]
     if sizes:
         yield paragraph(f"besides: {words.count(len(sizes), 'size')} ({', '.join(sizes)})", "dim", 2)
