@@ -31,6 +31,8 @@ def test_what_is_put_is_found_by_everybody(tmp_path: Path) -> None:
     assert store.facts(KEY) == FACTS
     assert store.text(KEY, 0, "ptx", "triton_poi_7") == ".entry triton_poi_7("
     assert store.artifact(KEY, 0, "cubin") is None
+    assert store.artifact(KEY, 7, "ptx") is None
+    assert store.facts(KEY) == FACTS  # asking for what was never made is no damage
     assert store.facts(OTHER) is None
     assert not list(store.folder.glob("*/*.part"))
 

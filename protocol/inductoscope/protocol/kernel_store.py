@@ -116,6 +116,8 @@ class KernelStore:
     def _member(self, key: str, name: str) -> bytes | None:
         try:
             with zipfile.ZipFile(self._path(key)) as archive:
+                if name != _FACTS and name not in archive.NameToInfo:
+                    return None  # the compiler did not come that far
                 return archive.read(name)
         except OSError:
             return None
