@@ -45,9 +45,13 @@ def test_findings_stand_where_the_program_says(program: Path, results: Path) -> 
 def test_every_record_of_torch_is_accounted_for(program: Path, results: Path) -> None:
     report = read(results, program.stem)
     breaks = [one for one in report["facts"]["breaks"] if not one["fullgraph"]]
-    assert sum(one["count"] for one in breaks) == report["told"]["dynamo_graph_break_reason"]
+    refused = any(one["code"] == "GB0219" for one in breaks)  # by the backend: torch tells of it there and in Dynamo
+    told = report["told"]["dynamo_graph_break_reason"]
+    assert sum(one["count"] for one in breaks) == (told / 2 if refused else told)
     assert len(report["facts"]["recompiles"]) == report["told"]["recompile_reasons"]
-    assert sum(one["ops"] for one in report["facts"]["graphs"]) == report["counters"]["stats"].get("calls_captured", 0)
+    compiled = sum(one["ops"] for one in report["facts"]["graphs"])
+    captured = report["counters"]["stats"].get("calls_captured", 0)
+    assert compiled < captured if refused else compiled == captured
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

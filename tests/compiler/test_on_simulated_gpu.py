@@ -41,3 +41,12 @@ def test_launches_of_a_hand_written_kernel_are_counted_inside_and_outside_of_gra
     line = next(number for number, line in enumerate(text, 1) if line.endswith("# beside"))
     (note,) = [note for note in target["notes"] if "double_kernel is launched 2 times outside" in note]
     assert note.endswith(f"line {line}.")
+
+
+def test_a_graph_that_inductor_cannot_take_is_a_break_as_for_torch_and_no_failure() -> None:
+    target = check("write_under_mask.py")
+    assert (target["status"], target["graphs"], target["kernels"]) == ("eager", [], [])
+    (found,) = target["breaks"]
+    line = (PROGRAMS / "write_under_mask.py").read_text().splitlines().index("        y[mask] = self.mark") + 1
+    assert (found["line"], found["outcome"]) == (line, "whole-function-eager")
+    assert "backward pass" in found["explanation"] and "torch.no_grad()" in found["hints"][0]

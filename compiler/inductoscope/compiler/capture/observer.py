@@ -87,7 +87,7 @@ class Capture(contextlib.AbstractContextManager["Capture"]):
             stack.enter_context(dynamo_trace.trace_records(self._on_record))
             stack.enter_context(dynamo_trace.recompile_limits(self._on_limit))
             stack.enter_context(dynamo.graph_breaks(self._ours(self._on_break)))
-            stack.enter_context(dynamo.graphs(self._ours(self._on_graph)))
+            stack.enter_context(dynamo.graphs(self._ours(self._on_graph), self._graphs.give_up))
             stack.enter_context(dynamo_values.stores(self._values.store))
             stack.enter_context(dynamo_guards.compiled_guards(self._ours(self._guards.meet)))
             stack.enter_context(dynamo.backward_passes(self._graphs.meet_backward))

@@ -12,13 +12,14 @@ import functools
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import backend_refusals
 from inductoscope.compiler.compat import dynamo_stacks as stacks
 from inductoscope.compiler.compat.dynamo_breaks import message_of
 from inductoscope.compiler.compat.dynamo_trace import Record, harmless
@@ -99,7 +100,8 @@ class FailedFrame:
     f_globals: Mapping[str, Any] = field(repr=False)
 
 
-def graph_breaks(callback: Callable[[BreakEvent], None]) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def graph_breaks(callback: Callable[[BreakEvent], None]) -> Iterator[None]:
     """Hand every graph break to `callback`; a break that torch has already told about is not told again."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,11 +118,18 @@ def graph_breaks(callback: Callable[[BreakEvent], None]) -> contextlib.AbstractC
 
         return log_graph_break
 
-    return replaced(LOG_BREAK, make)
+    with backend_refusals.noting(), replaced(LOG_BREAK, make):
+        yield
 
 
-def graphs(callback: Callable[[GraphEvent], None]) -> contextlib.AbstractContextManager[None]:
-    """Hand every captured graph to `callback` before the backend may change it."""
+def graphs(
+    callback: Callable[[GraphEvent], None], given_up: Callable[[str], None]
+) -> contextlib.AbstractContextManager[None]:
+    """Hand every captured graph to `callback` before the backend may change it.
+
+    `given_up` is told the compile id of a graph that Dynamo does without, for what the backend raised: it begins its
+    analysis anew, or breaks the graph.
+    """
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def call_user_compiler(self: Any, gm: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
@@ -129,7 +138,11 @@ def graphs(callback: Callable[[GraphEvent], None]) -> contextlib.AbstractContext
                 callback(
                     GraphEvent(gm, code, stacks.compile_id() or "?", _is_inductor(getattr(self, "compiler_fn", None)))
                 )
-            return original(self, gm, *args, **kwargs)
+            try:
+                return original(self, gm, *args, **kwargs)
+            except (torch._dynamo.exc.Unsupported, torch._dynamo.exc.RestartAnalysis):
+                given_up(stacks.compile_id() or "?")
+                raise
 
         return call_user_compiler
 
@@ -238,8 +251,12 @@ def _break_event(translator: Any, reason: str, error: BaseException) -> BreakEve
     function = stacks.code_place(code).function if isinstance(code, CodeType) else "?"
     # Before the first instruction there is no traced frame yet, only the function itself.
     traced = stacks.traced_frames(error) or stacks.entered(code)
+    message = message_of(error)
+    refusal = backend_refusals.refusal_behind(error)
+    if refusal is not None:
+        traced, message = refusal.stack, refusal.message()
     stack = (*stacks.frames_above(), *traced)
-    return BreakEvent(reason, message_of(error), stack, function, stacks.compile_id() or "?")
+    return BreakEvent(reason, message, stack, function, stacks.compile_id() or "?")
 
 
 def _hidden(message: warnings.WarningMessage) -> bool:

@@ -294,12 +294,6 @@ def python_stack() -> Iterator[Place]:
         frame = frame.f_back
 
 
-def restart_exceptions() -> tuple[type[BaseException], ...]:
-    """What Dynamo raises through a backend to begin its analysis anew; never an error."""
-    exc = importlib.import_module("torch._dynamo.exc")
-    return (exc.RestartAnalysis,)
-
-
 def compile_fx(model: torch.fx.GraphModule, inputs: list[Any], patches: Mapping[str, Any], region: str | None) -> Any:
     """Inductor itself, as `_TorchCompileInductorWrapper.__call__` calls it.
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.compat.backend_refusals import kept_by_dynamo
 from inductoscope.compiler.fx_nodes import Allowance
 from inductoscope.compiler.kernel_owners import own_name
 from inductoscope.compiler.lower import cudagraphs
@@ -209,7 +210,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 if self._simulation:
                     stack.enter_context(self._simulation.compiling())
                 compat.compile_fx(model, inputs, user, region)
-        except compat.restart_exceptions():
+        except kept_by_dynamo():
             raise
         except Exception as error:  # whatever Inductor raises would reach the user as a failed compilation
             _LOG.info("Inductor failed on graph %s", graph_id, exc_info=True)
