@@ -78,6 +78,13 @@ def test_the_device_is_written_where_there_are_several() -> None:
     ]
 
 
+def test_only_a_captured_graph_calls_its_inputs_what_the_program_does() -> None:
+    nodes = (NODES[0], FxNode("y", "call_method", "add", "l_x_, l_x_2"), FxNode("z", "get_attr", "l_x_", ""))
+    captured, lowered = (list(fx_code.code(graph(stage, nodes=nodes))) for stage in (Stage.CAPTURED, Stage.LOWERED))
+    assert [line.text for line in captured[3:]] == ["    y = self.x.add(l_x_2)", "    z = self.l_x_"]
+    assert [line.text for line in lowered[3:]] == ["    y = l_x_.add(l_x_2)", "    z = self.l_x_"]
+
+
 def test_short_names_of_operators() -> None:
     assert fx_code.operator(FxNode("a", "call_function", "torch.ops.aten.add.Tensor", "")) == "aten.add"
     assert fx_code.operator(FxNode("a", "call_function", "torch._C._nn.linear", "")) == "linear"
@@ -91,7 +98,7 @@ def test_graphs_have_the_programs_lines_in_the_margin() -> None:
         "         | def forward(\n"
         '         |     l_x_: "f32[4, 128]",  # self.x\n'
         "         | ):\n"
-        '      14 |     relu: "f32[4, 128]" = torch.relu(l_x_)\n'
+        '      14 |     relu: "f32[4, 128]" = torch.relu(self.x)\n'
         'lib.py:3 |     view: "f32[512]" = relu.view(-1)\n'
         "         |     return (view,)\n"
     ) in text

@@ -1,13 +1,14 @@
 """FX graphs as Python code, one line a node, each with the line of the program that it comes from.
 
-Knows neither terminals nor editors.
+In a captured graph inputs are called what the program calls them, since Dynamo's names for them repeat the whole path
+in other words; later graphs keep the short names that kernels and wrappers use.  Knows neither terminals nor editors.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inductoscope.protocol.report import FxGraph, FxNode, Phase, Stage
 
@@ -33,7 +34,8 @@ _BINARY = {
     "operator.eq": "==",
     "operator.ne": "!=",
 }
-_PLAIN = re.compile(r"[\w.+-]+")  # a name or a number
+_PLAIN = re.compile(r"[\w.+\-\[\]]+")  # a name, an attribute or a number
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ def code(graph: FxGraph) -> Iterator[CodeLine]:
         yield CodeLine(f"    {node.name}{_annotation(node, several)},{source}")
     if inputs:
         yield CodeLine("):")
+    called = {node.name: node.source for node in inputs if node.source} if graph.stage is Stage.CAPTURED else {}
     for node in graph.nodes:
         if node.op != "placeholder":
-            yield CodeLine(f"    {_statement(node, several)}", node.file, node.line)
+            renamed = replace(node, args=_WORD.sub(lambda word: called.get(word[0], word[0]), node.args))
+            yield CodeLine(f"    {_statement(renamed, several)}", node.file, node.line)
 
 
 def operator(node: FxNode) -> str:

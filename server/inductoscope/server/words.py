@@ -144,8 +144,9 @@ def configuration(config: ConfigFact) -> str:
 def training(value: Training) -> str:
     """`saves 12 tensors, 3.1 MiB for the backward pass, 2 MiB of that in inputs and parameters; recomputes 7 ops`."""
     of_inputs = f", {size(value.input_bytes)} of that in inputs and parameters"
-    views = f" and {count(value.views, 'view')}" if value.views else ""
-    again = f"; recomputes {count(value.recomputed, 'op')}{views}" if value.recomputed or value.views else ""
+    parts = [count(value.recomputed, "op")] if value.recomputed else []
+    parts += [count(value.views, "view")] if value.views else []
+    again = f"; recomputes {' and '.join(parts)}" if parts else ""
     saves = f"saves {count(value.tensors, 'tensor')}, {size(value.bytes)} for the backward pass"
     return f"{saves}{of_inputs if value.inputs else ''}{again}"
 
