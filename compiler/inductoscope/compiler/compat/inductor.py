@@ -394,6 +394,9 @@ def flops_of(node: torch.fx.Node) -> int | None:
     sizes count as they are in this run.  To be called inside `without_guards`.
     """
     target = getattr(node.target, "overloadpacket", node.target)
+    for_cpu = str(target).partition(".")[2]
+    if "_for_cpu" in for_cpu:  # attention on the CPU has no formula of its own, and the arguments of the one that has
+        target = getattr(torch.ops.aten, for_cpu.replace("_for_cpu", ""), target)
     try:
         formula = importlib.import_module("torch.utils.flop_counter").flop_registry[target]
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])

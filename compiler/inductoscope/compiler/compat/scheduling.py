@@ -10,7 +10,8 @@ Private parts of torch, checked by running on torch 2.13 and by reading 2.11 and
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from inductoscope.compiler.compat import inductor as compat
@@ -33,6 +34,32 @@ def buffers_read(leaf: Any) -> list[str]:
 def buffers_made(leaf: Any) -> list[str]:
     """The names of the buffers that an operation makes."""
     return [str(name) for name in leaf.get_buffer_names()]
+
+
+def views_read(leaf: Any, graph: Any) -> dict[str, int]:
+    """Bytes of the parts of each buffer that a library call is given: its inputs may be views of larger buffers.
+
+    Different views of one buffer add up; symbolic sizes count as they are in this run.
+    """
+    views: dict[str, dict[tuple[str, ...], int]] = {}
+    for view in _flat(getattr(leaf.node, "inputs", ())):
+        if not hasattr(view, "get_size"):
+            continue
+        size, layout = view.get_size(), view.get_layout()
+        elements = math.prod(_hint(graph, part) for part in size)
+        key = (str(size), str(layout.stride), str(layout.offset))
+        views.setdefault(view.get_name(), {})[key] = elements * view.get_dtype().itemsize
+    return {name: sum(parts.values()) for name, parts in views.items()}
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    for value in values:
+        yield from _flat(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _hint(graph: Any, size: Any) -> int:
+    """The value of a size in this run; `optimization_hint` makes no guard."""
+    return int(graph.sizevars.optimization_hint(size))
 
 
 def why_apart(first: Any, second: Any) -> str:

@@ -28,11 +28,14 @@ class Traffic:
 
 
 def traffic(call: Call) -> Traffic:
-    """Bytes that one call moves, each buffer once."""
+    """Bytes that one call moves, each buffer once; of a buffer that a library is given a view of, that view."""
     try:
         with compat.within_graph(call.graph):
             nodes = _fused(call)
             reads = _merged(node.get_read_write_buffer_accesses(True, False) for node in nodes)
+            if call.extern:
+                views = scheduling.views_read(call.nodes[0], call.graph)
+                reads = {buffer: min(size, views.get(buffer, size)) for buffer, size in reads.items()}
             writes = _merged(node.get_read_write_buffer_accesses(False, True) for node in nodes)
     except Exception:  # accounting of exotic layouts must never cost the kernel itself
         _LOG.debug("no traffic for %s", call.name, exc_info=True)
