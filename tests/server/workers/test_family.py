@@ -43,6 +43,40 @@ def test_memory_is_that_of_all(tree):
     assert both > one > 1 << 20
 
 
+FORKS = """
+import os, sys
+held = bytearray(os.urandom(1 << 20) * 64)
+children = []
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        sys.stdin.readline()
+        os._exit(0)
+    children.append(child)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_what_forks_share_counts_once():
+    process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert family.resident_bytes(process.pid) > 3 * (64 << 20)
+        assert 64 << 20 < family.proportional_bytes(process.pid) < 2 * (64 << 20)
+    finally:
+        family.send_signal(family.members(process.pid), signal.SIGKILL)
+        process.communicate()
+
+
+def test_a_process_that_has_ended_holds_nothing():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert family.proportional_bytes(process.pid) == 0
+
+
 def test_signal_reaches_all(tree):
     parent, _child = tree
     family.send_signal(family.members(parent.pid), signal.SIGKILL)

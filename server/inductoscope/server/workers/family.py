@@ -43,6 +43,25 @@ def resident_bytes(root: int) -> int:
     return sum(member.resident_bytes for member in members(root))
 
 
+def proportional_bytes(root: int) -> int:
+    """Memory of the process and its descendants, in which pages that several share count once in all.
+
+    Takes milliseconds for each process.  Where the system does not tell (it is Linux that does), pages count for each.
+    """
+    found = members(root)
+    shares = (_proportional_bytes(member.pid) for member in found)
+    return sum(member.resident_bytes if share is None else share for member, share in zip(found, shares, strict=True))
+
+
+def _proportional_bytes(pid: int) -> int | None:
+    try:
+        lines = Path("/proc", str(pid), "smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    pss = next((line for line in lines if line.startswith("Pss:")), None)
+    return None if pss is None else int(pss.split()[1]) * 1024
+
+
 def marked(mark: str) -> tuple[Member, ...]:
     """The processes that were started with `mark`, of the form `NAME=value`, in their environment.
 

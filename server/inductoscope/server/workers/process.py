@@ -104,6 +104,10 @@ class WorkerProcess:
         """Resident memory of the process and its descendants; pages that they share count for each."""
         return family.resident_bytes(self.pid)
 
+    async def shared_once_bytes(self) -> int:
+        """Memory of the process and its descendants; pages that they share, as after a fork, count once."""
+        return await asyncio.to_thread(family.proportional_bytes, self.pid)
+
     async def dump_stacks(self) -> None:
         """Ask the process to print where its threads are; one that does not know the request dies of it."""
         with contextlib.suppress(ProcessLookupError):

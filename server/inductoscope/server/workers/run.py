@@ -119,7 +119,12 @@ class _Conversation:
 
     async def watch_memory(self, limit: int) -> Failure:
         """Return once the worker's tree takes more than `limit` bytes."""
-        while (used := self._worker.memory_bytes()) <= limit:
+        while True:
+            used = self._worker.memory_bytes()
+            if used > limit:  # which a worker that forks seems to be long before it is
+                used = await self._worker.shared_once_bytes()
+            if used > limit:
+                break
             await asyncio.sleep(MEMORY_INTERVAL_S)
         return failures.out_of_memory(self._request.target, used, limit, self.doing)
 
