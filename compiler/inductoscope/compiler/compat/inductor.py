@@ -13,7 +13,6 @@ import functools
 import importlib
 import inspect
 import logging
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -386,71 +385,6 @@ def without_guards(graph: Any) -> contextlib.AbstractContextManager[None]:
     return graph.sizevars.shape_env.suppress_guards()
 
 
-def flops_of(node: torch.fx.Node) -> int | None:
-    """Floating-point operations of a graph node by torch's own formula for its operator, or None where it has none.
-
-    `torch.utils.flop_counter.flop_registry` (2.1 and later) is what Inductor's `count_flops_fx` looks into, which runs
-    the operator on fake tensors as well; that costs more than all the rest that is read of a library call.  Symbolic
-    sizes count as they are in this run.  To be called inside `without_guards`.
-    """
-    target = getattr(node.target, "overloadpacket", node.target)
-    for_cpu = str(target).partition(".")[2]
-    if "_for_cpu" in for_cpu:  # attention on the CPU has no formula of its own, and the arguments of the one that has
-        target = getattr(torch.ops.aten, for_cpu.replace("_for_cpu", ""), target)
-    try:
-        formula = importlib.import_module("torch.utils.flop_counter").flop_registry[target]
-        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
-        return int(formula(*args, **kwargs, out_val=node.meta.get("val")))
-    except Exception:  # no formula, or one that does not fit these arguments
-        return None
-
-
-def autotuner(source: str) -> Any:
-    """The object that would try the candidates of a Triton kernel (`configs`, `inductor_meta`); None without Triton.
-
-    Loading a kernel's module makes the candidates and compiles nothing.
-    """
-    try:
-        module = importlib.import_module("torch._inductor.codecache").PyCodeCache.load(source)
-    except Exception:  # it is generated code that may need anything
-        return None
-    found = (value for value in vars(module).values() if hasattr(value, "configs") and hasattr(value, "inductor_meta"))
-    return next(found, None)
-
-
-def grid_expression(inductor_meta: Mapping[str, Any], blocks: Mapping[str, int]) -> str | None:
-    """The launch grid as a Python expression over sizes and those block sizes that `blocks` leaves open.
-
-    The class that writes it is named in a kernel's own text (`grid_type`), 2.7 and later.
-    """
-    try:
-        heuristics = importlib.import_module("torch._inductor.runtime.triton_heuristics")
-        grid = getattr(heuristics, inductor_meta["grid_type"])(inductor_meta=dict(inductor_meta), mode="python")
-        grid.generate({**{f"{axis}BLOCK": f"{axis}BLOCK" for axis in "XYZR"}, **blocks})
-    except Exception:  # grids of templates and of unknown kinds need more than names
-        return None
-    return f"({grid.x_grid}, {grid.y_grid}, {grid.z_grid})"
-
-
-def is_library_call(candidate: Any) -> bool:
-    """Whether a candidate of autotuning is a library call, and no template."""
-    return type(candidate).__name__ == "ExternKernelCaller"
-
-
-_SETTING = re.compile(r"\b(BLOCK_[MNK]|GROUP_M|SPLIT_K|num_stages|num_warps) ?= ?(\d+)")
-
-
-def candidate_name(candidate: Any) -> str:
-    """A candidate of autotuning as torch prints it: its name, and the settings that tell it from its siblings.
-
-    The number at the end of a template's name counts all candidates of the process and is left out.
-    """
-    settings = _SETTING.findall(str(getattr(candidate, "description", "")))
-    if not settings:
-        return f"{candidate.name} (library call)" if is_library_call(candidate) else str(candidate.name)
-    return f"{candidate.name.rstrip('0123456789').rstrip('_')} ({', '.join(f'{k}={v}' for k, v in settings)})"
-
-
 def mutation_sentence(placeholders: Any, indices: list[int]) -> str:
     """Inductor's own sentence for inputs that the graph writes, with the stack of the writing line."""
     owner = MUTATION_TRACE.owner()
@@ -463,28 +397,6 @@ def dynamic_shape_limit() -> int | None:
     """Above how many recorded sizes torch warns; None when the user turned the warning off."""
     limit = inductor_config().triton.cudagraph_dynamic_shape_warn_limit
     return None if limit is None else int(limit)
-
-
-def peak_bytes(graph: Any) -> int | None:
-    """Inductor's estimate of the peak memory of a graph in its final order of kernels, or None where it gives none.
-
-    `memory.prepare_planning_info` is what Inductor itself uses to choose that order (2.7 and later).
-    """
-    scheduler = getattr(graph, "scheduler", None)
-    if scheduler is None:
-        return None
-    try:
-        planning = importlib.import_module("torch._inductor.memory")
-        peak, _ = planning.prepare_planning_info(
-            scheduler.nodes,
-            scheduler.name_to_buf,
-            scheduler.name_to_fused_node,
-            set(graph.graph_inputs),
-            set(graph.get_output_names()),
-        )
-    except Exception:  # planning refuses graphs with subgraphs or unusual layouts
-        return None
-    return int(peak)
 
 
 @dataclass(frozen=True)

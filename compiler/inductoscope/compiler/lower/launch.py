@@ -10,6 +10,7 @@ import re
 
 import torch
 
+from inductoscope.compiler.compat import autotuning
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.protocol.report import Launch
 
@@ -22,12 +23,12 @@ def launch_of(source: str, nodes: tuple[torch.fx.Node, ...]) -> Launch | None:
 
     The grid of a hand-written kernel stands in the program and not in the kernel: a node among `nodes` tells it.
     """
-    tuner = compat.autotuner(source)
+    tuner = autotuning.autotuner(source)
     if tuner is None or not tuner.configs:
         return None
     only = tuner.configs[0] if len(tuner.configs) == 1 else None
     own = next(filter(None, map(compat.hand_written_grid, nodes)), None)
-    grid = own or compat.grid_expression(tuner.inductor_meta, only.kwargs if only else {})
+    grid = own or autotuning.grid_expression(tuner.inductor_meta, only.kwargs if only else {})
     return Launch(
         grid=_CEILING.sub(r"cdiv(\1, \2)", _with_sizes(grid, source)) if grid else None,
         num_warps=only.num_warps if only else None,

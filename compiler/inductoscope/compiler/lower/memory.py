@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.compat import costs
 from inductoscope.compiler.lower.recording import Compilation
 from inductoscope.protocol.report import Memory
 
@@ -13,7 +13,7 @@ def memory_of(noted: Compilation) -> Memory:
     The peak is Inductor's estimate, in bytes, for the final order of kernels; inputs that outlive the graph count.
     """
     return Memory(
-        peak_bytes=compat.peak_bytes(noted.graph),
+        peak_bytes=costs.peak_bytes(noted.graph),
         buffers=noted.allocated,
         reused=noted.reused,
         inplace=noted.inplace,

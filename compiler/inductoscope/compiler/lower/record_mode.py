@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import autotuning
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.compat.caches import UserSettings
 
@@ -118,12 +119,12 @@ def _selecting(original: Callable[..., Any], choices: Choices) -> Callable[..., 
     def select(cache: Any, name: str, candidates: list[Any], *args: Any, **kwargs: Any) -> Any:
         usable = [candidate for candidate in candidates if candidate is not None]
         if len(usable) > 1:
-            library = [candidate for candidate in usable if compat.is_library_call(candidate)]
+            library = [candidate for candidate in usable if autotuning.is_library_call(candidate)]
             choices.note(
                 compat.current_node(),
                 f"{name}: Inductor times {len(usable)} candidates on the device; "
                 f"shown is {'the library call' if library else 'the first template'}",
-                list(map(compat.candidate_name, usable)),
+                list(map(autotuning.candidate_name, usable)),
             )
             usable = (library or usable)[:1]
         return original(cache, name, usable, *args, **kwargs)

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import costs, scheduling
 from inductoscope.compiler.compat import inductor as compat
-from inductoscope.compiler.compat import scheduling
 from inductoscope.compiler.lower.recording import Call
 
 _LOG = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def flops(call: Call, nodes: tuple[torch.fx.Node, ...]) -> int | None:
     """
     if not call.extern and not any(leaf.is_template() for leaf in call.nodes):
         return None
-    counted = [count for count in map(compat.flops_of, nodes) if count]
+    counted = [count for count in map(costs.flops_of, nodes) if count]
     return sum(counted) if counted else None
 
 
