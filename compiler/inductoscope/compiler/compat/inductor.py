@@ -78,10 +78,8 @@ ENTRY = Point(
 )
 GRAPH_RUN_NODE = Point(_I + "graph", "GraphLowering.run_node", "which graph node was being lowered when it failed")
 GRAPH_REGISTER = Point(_I + "graph", "GraphLowering.register_operation", "which graph node made which kernel operation")
-GRAPH_RUN = Point(_I + "graph", "GraphLowering.run", "the time that lowering takes")
-GRAPH_CODEGEN = Point(_I + "graph", "GraphLowering.codegen", "the wrapper's text, and the time that writing it takes")
+GRAPH_CODEGEN = Point(_I + "graph", "GraphLowering.codegen", "the wrapper's text")
 GRAPH_MODULE = Point(_I + "graph", "GraphLowering.compile_to_module", "code is complete, its scheduler still alive")
-SCHEDULER_INIT = Point(_I + "scheduler", "Scheduler.__init__", "the time that fusion takes")
 EXTERN_CALL = Point(_I + "scheduler", "Scheduler.codegen_extern_call", "library calls in call order")
 EXTERN_NAME = Point(
     _I + "ir", "ExternKernel.codegen_comment", "the name under which the wrapper calls a library kernel"
@@ -97,11 +95,6 @@ DEFINE_KERNEL = (
     Point(_I + "codegen.triton", "TritonScheduling.define_kernel", "a kernel's text as written, with its name"),
     Point(_I + "codegen.cpp", "CppScheduling.define_kernel", "a kernel's text as written, with its name"),
 )
-PASSES = (
-    Point(_I + "compile_fx", "_recursive_pre_grad_passes", "the time that graph passes take"),
-    Point(_I + "compile_fx", "_recursive_joint_graph_passes", "the time that graph passes take"),
-    Point(_I + "compile_fx", "_recursive_post_grad_passes", "the time that graph passes take"),
-)
 COMBO_KERNELS = Point(
     _I + "codegen.simd",
     "SIMDScheduling.generate_combo_kernel_code",
@@ -110,9 +103,6 @@ COMBO_KERNELS = Point(
 )
 COMPILE_BACKWARD = Point(
     _I + "compile_fx", "compile_fx_backward", "a backward pass may be too large to lower before anybody asks for it"
-)
-COMPILE_INNER = Point(
-    _I + "compile_fx", "_InProcessFxCompile.codegen_and_compile", "AOTAutograd hands over to Inductor"
 )
 
 LOOPS_INIT = Point(_I + "ir", "Loops.__post_init__", "a loop nest is born while its graph node is being lowered")
@@ -148,7 +138,6 @@ ALL_POINTS: tuple[Point, ...] = (
     *(value for value in list(globals().values()) if isinstance(value, Point)),
     *GENERATED_CALL,
     *DEFINE_KERNEL,
-    *PASSES,
     *CUDAGRAPH_SKIP,
 )
 
@@ -199,20 +188,6 @@ def _room(function: Any) -> int | None:
     if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         return None
     return int(code.co_argcount + code.co_kwonlyargcount)
-
-
-def around(before_and_after: Callable[..., contextlib.AbstractContextManager[None]]) -> Make:
-    """A replacement that calls the original inside `before_and_after(*args, **kwargs)`."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with before_and_after(*args, **kwargs):
-                return original(*args, **kwargs)
-
-        return wrapped
-
-    return make
 
 
 @contextlib.contextmanager
