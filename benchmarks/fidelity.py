@@ -114,9 +114,9 @@ def diff(first: Sequence[Path], second: Sequence[Path]) -> int:
         print(f"  {difference.program}: {'; '.join(difference.what)}")
     if verdict.only_one_side:
         print(f"on one side only, not judged: {len(verdict.only_one_side)} programs")
-    times = compare.accuracy(compare.kernel_times(one, other))
-    if times is not None:
-        print(f"predicted kernel times: {times}")
+    for label, pairs in (("kernel", compare.kernel_times(one, other)), ("library", compare.library_times(one, other))):
+        if times := compare.accuracy(pairs):
+            print(f"predicted {label} times: {times}")
     return int(bool(verdict.differences))
 
 

@@ -6,10 +6,11 @@ Pure functions of the records.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fidelity_tools.record import KernelRecord, ProgramRecord
+from fidelity_tools.record import KernelRecord, LibraryCall, ProgramRecord
 
 CLOSE = 1e-3
 """Looked-at numbers count as equal within this relative difference: a card sums in another order than a CPU."""
@@ -145,3 +146,26 @@ def kernel_times(real: Mapping[str, ProgramRecord], other: Mapping[str, ProgramR
     measured = {k.sha256: k.timed.us for record in real.values() for k in record.kernels if k.timed}
     predicted = {k.sha256: k.predicted_us for record in other.values() for k in record.kernels if k.predicted_us}
     return [(predicted[text], us) for text, us in measured.items() if text in predicted]
+
+
+_STRIDES = re.compile(r":\[[^\]]*\]$")
+_COMPARED = {"convolution": 2}  # Inductor adds the bias by itself
+
+
+def library_times(real: Mapping[str, ProgramRecord], other: Mapping[str, ProgramRecord]) -> list[tuple[float, float]]:
+    """(predicted, measured) for every different library call of the same program that both sides have."""
+    measured = {(name, form(call)): call.us for name, one in real.items() for call in one.library if call.us}
+    predicted = {
+        (name, form(call)): call.predicted_us
+        for name, one in other.items()
+        for call in one.library
+        if call.predicted_us
+    }
+    calls = {key[1]: (predicted[key], us) for key, us in measured.items() if key in predicted}
+    return list(calls.values())
+
+
+def form(call: LibraryCall) -> tuple[str, ...]:
+    """The operator and the tensors that decide its time, strides left out."""
+    tensors = [_STRIDES.sub("", argument) for argument in call.args if "[" in argument]
+    return (call.op, *tensors[: _COMPARED.get(call.op, 3)])

@@ -10,19 +10,40 @@ from typing import Any
 import torch
 
 from fidelity_tools import running
-from fidelity_tools.record import Assembled, KernelRecord, ProgramRecord, Texts, calls_in, kernel_text, wrapper_text
+from fidelity_tools.record import (
+    Assembled,
+    KernelRecord,
+    LibraryCall,
+    ProgramRecord,
+    Texts,
+    calls_in,
+    kernel_text,
+    wrapper_text,
+)
 from inductoscope.compiler import simgpu
 from inductoscope.compiler.lower import Depth, LowerFacts, Lowering
 from inductoscope.compiler.predict import predict
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol import devices
-from inductoscope.protocol.report import Kernel, KernelLanguage
+from inductoscope.protocol.report import Kernel, KernelLanguage, Predicted
 
 
 def _problems(facts: LowerFacts) -> Iterator[str]:
     """What went wrong without ending the program."""
     yield from (one.message for one in facts.findings if one.code == "compile-error")
     yield from facts.problems
+
+
+def _times(predicted: Predicted | None) -> tuple[float | None, tuple[float, float] | None]:
+    if predicted is None:
+        return None, None
+    return predicted.us, (predicted.low_us or predicted.us, predicted.high_us or predicted.us)
+
+
+def _operator(name: str) -> str:
+    """`extern_kernels.mm` and `torch.ops.aten.mm.default` by the operator's own name."""
+    parts = name.removeprefix("torch.ops.").split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
 
 
 class SimulatedSide:
@@ -60,6 +81,7 @@ class SimulatedSide:
             kernels=tuple(self._kernels(facts.kernels, texts)),
             wrappers=tuple(texts.keep(wrapper_text(source)) for source in wrappers),
             calls=tuple(map(calls_in, wrappers)),
+            library=tuple(self._library(facts.kernels)),
             looked=looked,
             notes=tuple(note.text for note in self._simulation.notes()),
         )
@@ -75,15 +97,14 @@ class SimulatedSide:
         return list(found.values())
 
     def _kernel(self, kernel: Kernel, sha256: str) -> KernelRecord:
-        predicted = predict(kernel, self._device)
-        known = predicted is not None and predicted.low_us is not None and predicted.high_us is not None
-        return KernelRecord(
-            kernel.name,
-            sha256,
-            assembled=self._assembled(kernel.source or "") if self._assemble else (),
-            predicted_us=predicted.us if predicted else None,
-            predicted_range_us=(predicted.low_us, predicted.high_us) if known else None,  # type: ignore[union-attr,arg-type]
-        )
+        built = self._assembled(kernel.source or "") if self._assemble else ()
+        return KernelRecord(kernel.name, sha256, None, built, *_times(predict(kernel, self._device)))
+
+    def _library(self, kernels: tuple[Kernel, ...]) -> Iterator[LibraryCall]:
+        for kernel in kernels:
+            if kernel.language is KernelLanguage.EXTERN:
+                predicted = predict(kernel, self._device)
+                yield LibraryCall(_operator(kernel.name), kernel.operands, None, *_times(predicted))
 
     def _assembled(self, source: str) -> tuple[Assembled, ...]:
         with self._simulation.off():

@@ -655,8 +655,9 @@ class Kernel:
     `lines` are the user's own lines behind it; `library_lines` places in third-party code.  `bytes_read`,
     `bytes_written` and `flops` are null where they are not known.  `note` says what limits the claim (a choice that
     only a card can make, a guessed value).  `library` names who computes an extern kernel or wrote a template (cuBLAS,
-    cuDNN, oneDNN, FlashAttention, CUTLASS), where that is known.  `configs` are the assembled candidates, the likely
-    one among them; their artifacts are kept under the key `stored` (see `kernel_store`), null where they could not be.
+    cuDNN, oneDNN, FlashAttention, CUTLASS), where that is known; `operands` are the tensors that an extern kernel is
+    given, as `ValueFact.text` has them.  `configs` are the assembled candidates, the likely one among them; their
+    artifacts are kept under the key `stored` (see `kernel_store`), null where they could not be.
     """
 
     name: str
@@ -677,6 +678,7 @@ class Kernel:
     user_written: bool = False
     note: str | None = None
     library: str | None = None
+    operands: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
     configs: tuple[ConfigFact, ...] = ()
     stored: str | None = None

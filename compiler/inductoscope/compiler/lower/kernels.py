@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from inductoscope.compiler.compat.libraries import tensors_of
+from inductoscope.compiler.layouts import layouts_of, text_of
 from inductoscope.compiler.lower.launch import launch_of
 from inductoscope.compiler.lower.line_map import body_lines, computing_lines, nodes_by_line, own_lines
 from inductoscope.compiler.lower.nodes import Origins
@@ -55,6 +57,7 @@ class KernelBuilder:
             launch=launch_of(source, nodes) if source and language is KernelLanguage.TRITON else None,
             user_written=call.extern and source is not None,
             library=who_computes(call, nodes[0] if nodes else None, self.platform),
+            operands=_operands(nodes) if call.extern else (),
             choices=tuple(map(Choice, self.choices.candidates.get(chosen, ()))),
             note=self.choices.by_node.get(chosen),
         )
@@ -76,6 +79,12 @@ class KernelBuilder:
         elif len(lines) == 1:  # the whole kernel is one line of the model, so is what no operation claims
             found = {**dict.fromkeys(computing_lines(source), lines[0]), **found}
         return tuple(LineMapping(at, place.file, place.line) for at, place in sorted(found.items()))
+
+
+def _operands(nodes: tuple[torch.fx.Node, ...]) -> tuple[str, ...]:
+    """The tensors that an operator is given, in the order of its arguments."""
+    values = tensors_of(nodes[0]) if nodes else []
+    return tuple(text_of(layout) for value in values for layout in layouts_of(value))
 
 
 def _language(source: str | None) -> KernelLanguage:

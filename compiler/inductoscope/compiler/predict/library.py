@@ -1,0 +1,148 @@
+"""Predicted time of a library call: matrix products, convolutions, attention.
+
+Each family is a floor, a cost for every step along the inner dimension (one block of the result walks all of it), and
+what takes longer, traffic or arithmetic, at the share of the peak that the family reached.  Fitted to 310 different
+calls of the programs in `benchmarks/fidelity_programs` and of KernelBench, timed on an H200 (torch 2.11, L2 flushed,
+median).  Products fitted on one half were within 1.25x on 75 % (float32) to 100 % (16 bit) of the other half, and
+within 1.5x on 92 to 100 %; convolutions within 1.5x on 64 %, since cuDNN chooses among many algorithms.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from inductoscope.compiler.predict.model import Range, estimate
+from inductoscope.protocol.devices import Device
+from inductoscope.protocol.report import Kernel, Predicted
+
+_OPERAND = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[^\]]*)\]")
+_NAME = re.compile(r"(?:^|\.)_?(?P<op>addmm|baddbmm|bmm|mm|convolution\w*|scaled_dot_product_\w+)(?:$|[.(])")
+_HALF = frozenset({"f16", "bf16"})
+_TF32_OF_HALF = 0.5  # matrix units do half as many TF32 operations as 16-bit ones (NVIDIA datasheets since A100)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor argument: dtype as the report writes it, and sizes."""
+
+    dtype: str
+    sizes: tuple[int, ...]
+
+    @property
+    def is_half(self) -> bool:
+        """Whether 16-bit matrix units take it."""
+        return self.dtype in _HALF
+
+
+@dataclass(frozen=True)
+class Family:
+    """Constants of a kind of call: microseconds, microseconds a step, and shares of the device's figures."""
+
+    floor_us: float
+    step_us: float
+    of_peak: float
+    of_bandwidth: float
+    span: Range
+    most_steps: int = 4096
+
+
+_PLAIN, _UNSURE = Range(0.75, 1.4), Range(0.45, 2.2)
+_HALF_PRODUCT = Family(6.1, 0.0013, 1.0, 0.93, _PLAIN)
+_PRODUCT = Family(8.4, 0.0036, 0.705, 0.783, Range(0.65, 1.6))
+# With a bias the product goes to cuBLASLt, which does not split the inner dimension among blocks.
+_PRODUCT_WITH_BIAS = Family(6.3, 0.0198, 0.736, 1.0, Range(0.75, 1.6))
+_CONVOLUTION = Family(11.2, 0.0204, 0.121, 0.258, _UNSURE, most_steps=2048)
+_IN_3D, _GROUPED, _FEW_CHANNELS = 0.54, 0.059, 0.41  # of what other convolutions reach
+_BACKWARD_FACTOR = 3.0  # two gradients, and layouts to convert
+_ATTENTION = Family(9.3, 0.0, 0.29, 0.7, _PLAIN)
+_MASK_US = 6.0
+_EFFICIENT = Family(6.0, 0.113, 0.67, 0.7, Range(0.7, 1.6), most_steps=1024)
+_ATTENTION_BACKWARD = 2.5
+
+
+def library_call(kernel: Kernel, device: Device) -> Predicted | None:
+    """The time of a library call on `device`; None for operators without a model, or with sizes that are not known."""
+    named = _NAME.search(kernel.name)
+    operands = tuple(map(_operand, kernel.operands))
+    known = kernel.flops is not None and kernel.bytes_read is not None and kernel.bytes_written is not None
+    if named is None or not known or not operands or None in operands:
+        return None
+    tensors = tuple(one for one in operands if one is not None)
+    if named["op"].startswith("convolution"):
+        return _convolution(kernel, named["op"], tensors, device)
+    if named["op"].startswith("scaled_dot_product"):
+        return _attention(kernel, named["op"], tensors, device)
+    return _product(kernel, named["op"], tensors, device)
+
+
+def _operand(text: str) -> Operand | None:
+    """`bf16[4, s77=128]`; None where a symbolic size has no value."""
+    match = _OPERAND.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        sizes = tuple(int(size.rpartition("=")[2]) for size in match["sizes"].split(",") if size.strip())
+    except ValueError:
+        return None
+    return Operand(match["dtype"], sizes)
+
+
+def _product(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
+    if len(operands) < 2 or len(operands[-2].sizes) < 2:
+        return None
+    first = operands[-2]
+    if first.is_half:
+        return _timed(_HALF_PRODUCT, kernel, first.sizes[-1], device, _half_peak(device))
+    family = _PRODUCT_WITH_BIAS if op == "addmm" else _PRODUCT
+    return _timed(family, kernel, first.sizes[-1], device, device.float32_tflops)
+
+
+def _convolution(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
+    backward = "backward" in op
+    given = operands[1:] if backward else operands  # the gradient comes first
+    if len(given) < 2 or len(given[1].sizes) < 3:
+        return None
+    value, weight = given[0], given[1]
+    grouped = value.sizes[1] not in weight.sizes[:2]
+    share = _IN_3D if len(weight.sizes) == 5 else 1.0
+    if grouped:
+        share *= _GROUPED
+    elif value.sizes[1] < 8:
+        share *= _FEW_CHANNELS
+    # cuDNN takes float32 to TF32 unless the program forbids it.
+    peak = _half_peak(device) * (1.0 if value.is_half else _TF32_OF_HALF)
+    predicted = _timed(_CONVOLUTION, kernel, math.prod(weight.sizes[1:]), device, peak * share)
+    return _scaled(predicted, _BACKWARD_FACTOR / 2) if backward else predicted  # the operations count twice already
+
+
+def _attention(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
+    backward = "backward" in op
+    given = operands[1:] if backward else operands
+    if len(given) < 3 or len(given[1].sizes) < 3:
+        return None
+    if given[0].is_half:
+        masked = not backward and len(given) > 3 and len(given[3].sizes) >= 2
+        extra = _MASK_US if masked else 0.0
+        predicted = _timed(_ATTENTION, kernel, 0, device, _half_peak(device), extra)
+    else:
+        predicted = _timed(_EFFICIENT, kernel, given[1].sizes[-2], device, device.float32_tflops)
+    return _scaled(predicted, _ATTENTION_BACKWARD) if backward else predicted
+
+
+def _timed(family: Family, kernel: Kernel, steps: int, device: Device, tflops: float, extra_us: float = 0) -> Predicted:
+    moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
+    memory = moved / (device.bandwidth_gbps * 1e3 * family.of_bandwidth)
+    compute = (kernel.flops or 0) / (tflops * 1e6 * family.of_peak)
+    floor = family.floor_us + family.step_us * min(steps, family.most_steps) + extra_us
+    return estimate(floor, memory, compute, device, family.span)
+
+
+def _half_peak(device: Device) -> float:
+    return device.tensor_tflops
+
+
+def _scaled(predicted: Predicted, factor: float) -> Predicted:
+    us, low, high = (round((value or 0.0) * factor, 2) for value in (predicted.us, predicted.low_us, predicted.high_us))
+    return Predicted(us, predicted.bound, predicted.model, low, high)
