@@ -3,7 +3,7 @@
 A reason is `frame/compile: guard`, padded, then for guards that a line of code made `# code # file:line in function`,
 perhaps a `(HINT: …)`, and from 2.11 on a `User stack trace:` in the form of a traceback.  Guards on tensors are English
 (`tensor 'x' size mismatch at index 0. expected 4, actual 5`), the others are Python expressions over the function's
-variables, with globals under `G[...]`.  Written for 2.11 to 2.15, checked on 2.13.
+variables, with globals under `G[...]`.  Checked by running on 2.11 to 2.15.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 AOTAutograd's cache is asked before a captured graph is traced (`try_load`, 2.6 and later), Inductor's before a graph is
 lowered (`FxGraphCache.prepare_key`).  Both make their key here as they would in the user's program: with the user's own
-settings, which a run of ours has others in place of.  Checked by running on 2.13, names compared with 2.11 to 2.14.
+settings, which a run of ours has others in place of.  Checked by running on 2.11 to 2.15.
 This module knows what torch's keys are made of, and nothing of reports.
 """
 

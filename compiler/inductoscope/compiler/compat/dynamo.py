@@ -1,8 +1,8 @@
 """Dynamo's private parts that capture observes, and nothing else.
 
-Checked by running on torch 2.13; names compared with the sources of 2.11 to 2.15.  Every observer only looks: it calls
-the original with the original arguments, and an error of ours never reaches the program.  Where a version lacks one of
-the points, its observer stays silent and the structured trace alone tells.  This module knows nothing of reports.
+Checked by running on torch 2.11 to 2.15.  Every observer only looks: it calls the original with the original arguments,
+and an error of ours never reaches the program.  Where a version lacks one of the points, its observer stays silent, the
+report says so, and the structured trace alone tells.  This module knows nothing of reports.
 """
 
 from __future__ import annotations

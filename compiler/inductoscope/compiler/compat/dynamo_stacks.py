@@ -1,6 +1,6 @@
 """Where Dynamo is: code objects, Python stacks and traced frames as places in source.
 
-Checked by running on torch 2.13; names compared with the sources of 2.11 to 2.15.
+Checked by running on torch 2.11 to 2.15.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Dynamo knows of values while it traces: what a variable or attribute is set to, and the layout of a tensor.
 
-Checked by running on torch 2.13; names compared with the sources of 2.11 to 2.15.  Nothing here may ask a question
-whose answer torch would have to guard on: symbolic sizes are read as expressions and never compared as numbers.
+Checked by running on torch 2.11 to 2.15.  Nothing here may ask a question whose answer torch would have to guard on:
+symbolic sizes are read as expressions and never compared as numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Where FX graphs can be seen on their way through AOTAutograd and Inductor, and what a node of one says.
 
-The points are in `torch._inductor.compile_fx` of torch 2.11 to 2.15, checked in their sources; run on 2.13.  Torch
-writes nodes with private functions that move between versions (`torch.fx.node._get_qualified_name`), so they are
+The points are in `torch._inductor.compile_fx`, checked by running on torch 2.11 to 2.15.  Torch writes nodes with private functions that move between versions (`torch.fx.node._get_qualified_name`), so they are
 written here.  This module knows nothing of reports.
 """
 

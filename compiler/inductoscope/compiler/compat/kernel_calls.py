@@ -1,6 +1,6 @@
 """What generated kernels are declared to take, and what the compiled graph gets them from.
 
-Private parts of torch, checked by running on torch 2.13 and by reading 2.11 and 2.12:
+Private parts of torch, checked by running on torch 2.11 to 2.15:
 - `PythonWrapperCodegen.generate_kernel_call(name, call_args, *, triton, arg_types)`: every call of a generated kernel
   is written by it.  `arg_types` are C types for C++ kernels (`const float*`), dtypes and Python types for Triton.
 - `should_unwrap_unspec_arg(name)`: such an argument reaches a Triton kernel as a number (`.item()`), converted and not

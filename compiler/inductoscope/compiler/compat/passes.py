@@ -1,6 +1,6 @@
 """Where torch's passes over FX graphs begin and end, and which patterns they replace.
 
-Private parts of torch, checked by running on torch 2.13 and by reading 2.11 and 2.12:
+Private parts of torch, checked by running on torch 2.11 to 2.15:
 - `GraphTransformObserver` (`torch.fx.passes.graph_transform_observer`): a context manager around nearly every pass of
   Inductor, with the graph (`gm`) and the pass's name (`passname`).
 - `_recursive_{pre,joint,post}_grad_passes(gm, ...)` in `compile_fx`, `freeze(dynamo_gm, gm, inputs)` in `freezing`:

@@ -1,7 +1,7 @@
 """torch's own account of compile time, while it is kept: every `dynamo_timed` block as it begins and ends.
 
 `dynamo_timed` (2.0 and later) is what `compilation_metrics` and `torch._dynamo.utils.compile_times` add up.  It tells
-each block to `ChromiumEventLogger.log_event_start` and `log_event_end`, 2.5 to 2.15; run on 2.13, compared with others.
+each block to `ChromiumEventLogger.log_event_start` and `log_event_end`, 2.5 to 2.15; run on 2.11 to 2.15.
 This module knows which blocks are phases that a user has heard of, and nothing of reports.
 """
 

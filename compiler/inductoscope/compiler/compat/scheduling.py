@@ -1,6 +1,6 @@
 """Questions to Inductor's scheduler while it is still alive, after it has fused what it wanted to.
 
-Private parts of torch, checked by running on torch 2.13 and by reading 2.11 and 2.12:
+Private parts of torch, checked by running on torch 2.11 to 2.15:
 - `Scheduler.can_fuse(node1, node2)`: the rule by which every pair is judged; its reasons go to `WhyNoFuse`.
 - `Scheduler.will_fusion_create_cycle(node1, node2)`: the other condition that a pair has to meet.
 - `Scheduler.name_to_fused_node`: the final node that an operation ended up in.
