@@ -1,7 +1,8 @@
 """The guards of a compiled version, and what torch knows of the sizes of its arguments, once it is complete.
 
-Checked by running on torch 2.11 to 2.15.  Guards are read off the tree that torch checks at run time, so none is missing
-and none is told that is not checked.  Reading adds none: sizes are read as expressions, ranges as torch has them.
+Checked by running on torch 2.11 to 2.15.  Guards are read off the tree that torch checks at run time, so none is
+missing and none is told that is not checked.  Reading adds none: sizes are read as expressions, and
+ranges as torch has them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where FX graphs can be seen on their way through AOTAutograd and Inductor, and what a node of one says.
 
-The points are in `torch._inductor.compile_fx`, checked by running on torch 2.11 to 2.15.  Torch writes nodes with private functions that move between versions (`torch.fx.node._get_qualified_name`), so they are
-written here.  This module knows nothing of reports.
+The points are in `torch._inductor.compile_fx`, checked by running on torch 2.11 to 2.15.  Torch writes nodes with
+private functions that move between versions (`torch.fx.node._get_qualified_name`), so they are written here.  This
+module knows nothing of reports.
 """
 
 from __future__ import annotations
