@@ -85,6 +85,13 @@ def test_only_a_captured_graph_calls_its_inputs_what_the_program_does() -> None:
     assert [line.text for line in lowered[3:]] == ["    y = l_x_.add(l_x_2)", "    z = self.l_x_"]
 
 
+def test_an_input_keeps_its_name_where_another_value_has_the_programs() -> None:
+    source = dataclasses.replace(NODES[0], source="y")
+    nodes = (source, FxNode("y", "call_method", "add", "l_x_, 1"), FxNode("z", "call_method", "mul", "y, l_x_"))
+    lines = [line.text for line in fx_code.code(graph(Stage.CAPTURED, nodes=nodes))]
+    assert lines[3:] == ["    y = l_x_.add(1)", "    z = y.mul(l_x_)"]
+
+
 def test_short_names_of_operators() -> None:
     assert fx_code.operator(FxNode("a", "call_function", "torch.ops.aten.add.Tensor", "")) == "aten.add"
     assert fx_code.operator(FxNode("a", "call_function", "torch._C._nn.linear", "")) == "linear"

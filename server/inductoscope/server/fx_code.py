@@ -67,11 +67,22 @@ def code(graph: FxGraph) -> Iterator[CodeLine]:
         yield CodeLine(f"    {node.name}{_annotation(node, several)},{source}")
     if inputs:
         yield CodeLine("):")
-    called = {node.name: node.source for node in inputs if node.source} if graph.stage is Stage.CAPTURED else {}
+    called = _called(graph) if graph.stage is Stage.CAPTURED else {}
     for node in graph.nodes:
         if node.op != "placeholder":
             renamed = replace(node, args=_WORD.sub(lambda word: called.get(word[0], word[0]), node.args))
             yield CodeLine(f"    {_statement(renamed, several)}", node.file, node.line)
+
+
+def _called(graph: FxGraph) -> dict[str, str]:
+    """What the program calls the inputs, by their names, where no other node has that name."""
+    taken = {node.name for node in graph.nodes}
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    return {
+        node.name: node.source
+        for node in inputs
+        if node.source and not any(word in taken for word in _WORD.findall(node.source)[:1])
+    }
 
 
 def operator(node: FxNode) -> str:
