@@ -22,7 +22,7 @@ from inductoscope.protocol import codec, input_spec
 from inductoscope.protocol.messages import Target
 from inductoscope.server.targets import scan
 from truth.support import told, traces
-from truth.support.account import Account, Place, kernel_calls, without_addresses
+from truth.support.account import Account, Place, kernel_calls, steady
 from truth.support.launch import start
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -206,4 +206,4 @@ def test_torch_counts_what_it_counts_unwatched(name: str, runs: Runs) -> None:
 
 def _counters(account: Account) -> dict[str, dict[str, int]]:
     counters = account.answer["counters"]
-    return {kind: {without_addresses(text): count for text, count in counters[kind].items()} for kind in COUNTED}
+    return {kind: {steady(text): count for text, count in counters[kind].items()} for kind in COUNTED}

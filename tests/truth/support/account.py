@@ -247,7 +247,7 @@ def kernel_calls(code: str) -> list[str]:
 
 def source_of(text: str) -> str:
     """A guarded source in words, the same in every process."""
-    return without_addresses(in_words(text))
+    return steady(in_words(text))
 
 
 def in_words(text: str) -> str:
@@ -280,7 +280,7 @@ def _guard(check: str, source: str, text: str) -> Guard:
         return "marks", source, ""
     if match := _CHECKED_ID.match(text):
         return ("type" if match["what"] == "type" else "identity"), source_of(match["source"]), ""
-    return "text", "", without_addresses(in_words(text))
+    return "text", "", steady(in_words(text))
 
 
 def user_frames(text: str) -> tuple[Place, ...]:
@@ -305,12 +305,13 @@ def _read_reason(text: str) -> tuple[str, int | None]:
     guard, _, stack = text.partition(": ")[2].partition("\nUser stack trace:\n")
     lines = [frame.line for frame in _frames(stack) if is_user(frame.file)]
     guard = re.split(r"\s+# |\s*\(HINT: ", guard)[0].strip()
-    return without_addresses(guard), lines[-1] if lines else None
+    return steady(guard), lines[-1] if lines else None
 
 
-def without_addresses(text: str) -> str:
-    """A text of torch's without what differs from one process to the next."""
+def steady(text: str) -> str:
+    """A text of torch's without what differs from one process to the next: addresses, versions, readings of a clock."""
     text = re.sub(r"0x[0-9a-f]{8,}|\d{13,}", "ADDRESS", text)
+    text = re.sub(r"\b\d+\.\d{6,}\b", "READING", text)
     return re.sub(r"(___dict_version\(.*?\) == )\d+", r"\1VERSION", text)
 
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from .account import OUTCOMES, Guard, Place, Recompile, in_words, is_user, source_of, without_addresses
+from .account import OUTCOMES, Guard, Place, Recompile, in_words, is_user, source_of, steady
 
 Json = dict[str, Any]
 
@@ -49,7 +49,7 @@ def recompiles(report: Json, library: Collection[str]) -> list[Recompile]:
             Place("library", 0, one["function"])
             if one["compile_id"] in library
             else Place(one["file"], one["line"], one["function"]),
-            tuple((without_addresses(guard["text"]), guard["line"]) for guard in one["guards"]),
+            tuple((steady(guard["text"]), guard["line"]) for guard in one["guards"]),
         )
         for one in report["recompiles"]
     ]
@@ -80,7 +80,7 @@ def guards(report: Json) -> dict[str, Counter[Guard]]:
         elif one["kind"] == "dynamic-marks":
             found[one["compile_id"]]["marks", source_of(one["source"]), ""] += 1
         elif one["kind"] not in ("device", "dispatch-keys"):
-            found[one["compile_id"]]["text", "", without_addresses(in_words(one["text"]))] += 1
+            found[one["compile_id"]]["text", "", steady(in_words(one["text"]))] += 1
     for (compile_id, source), parts in tensors.items():
         checked = " ".join(parts[kind] for kind in ("dtype", "requires-grad", "size", "stride"))
         found[compile_id]["tensor", source, checked] += 1

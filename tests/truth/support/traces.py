@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from .account import Account, Record, read_break, user_frames, without_addresses
+from .account import Account, Record, read_break, steady, user_frames
 
 DYNAMO = frozenset(
     {
@@ -70,4 +70,4 @@ def _content(record: Record) -> Any:
         return read_break(record)
     if record.name == "dynamo_side_effects":
         return tuple(re.findall(r"^Mutating .*", record.payload, re.M)), user_frames(record.payload)
-    return without_addresses(_LATENCY.sub("", record.payload))
+    return steady(_LATENCY.sub("", record.payload))

@@ -185,16 +185,20 @@ def tracing_warnings(callback: Callable[[WarningEvent], None]) -> contextlib.Abs
     """Hand every warning that is shown while Dynamo traces to `callback`."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def _showwarnmsg(message: warnings.WarningMessage) -> Any:
+        @torch.compiler.disable
+        def tell(message: warnings.WarningMessage) -> None:
             with harmless("a warning"):
                 at = stacks.compile_id()
                 if at is not None and not stacks.in_backend() and not _hidden(message):
                     stack = (*stacks.frames_above(), *stacks.plain_frames(torch._guards.TracingContext.extract_stack()))
                     callback(WarningEvent(message.category, str(message.message), stack, at))
+
+        # Compiled code calls this at run time.  Dynamo looks at what it calls, as it would without us.
+        def _showwarnmsg(message: warnings.WarningMessage) -> Any:
+            tell(message)
             return original(message)
 
-        # Compiled code calls this one at run time; Dynamo must not find a function of ours to compile there.
-        return torch.compiler.disable(_showwarnmsg)
+        return _showwarnmsg
 
     return replaced(SHOW_WARNING, make)
 
