@@ -1,4 +1,6 @@
+import runpy
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +94,35 @@ def test_a_missing_package_is_named_as_it_is_installed(name: str, package: str) 
     error = ModuleNotFoundError(f"No module named {name!r}", name=name)
     message = failures.at_import(error, __file__, is_user).message
     assert f"{sys.executable} -m pip install {package}" in message
+
+
+def _at_import(folder: Path, text: str) -> Failure:
+    file = folder / "script.py"
+    file.write_text(text)
+    try:
+        runpy.run_path(str(file))
+    except BaseException as error:
+        return failures.at_import(error, str(file), lambda name: Path(name).parent == folder)
+    raise AssertionError("the script went through")
+
+
+def test_a_script_that_wants_arguments_is_told_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["script.py"])
+    text = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', required=True)\n"
+    failure = _at_import(tmp_path, text + "options = parser.parse_args()\n")
+    assert failure.place is not None and failure.place.line == 4
+    assert "the following arguments are required: --data" in failure.message and "__main__" in failure.message
+
+
+def test_a_script_that_does_its_work_when_imported_is_told_at_the_statement_that_does_it(tmp_path: Path) -> None:
+    (tmp_path / "data.py").write_text("def download():\n    raise OSError('no network')\n")
+    text = "import sys\nsys.path.insert(0, {!r})\nimport data\n\nrows = data.download()\n"
+    failure = _at_import(tmp_path, text.format(str(tmp_path)))
+    assert failure.place is not None and (Path(failure.place.file).name, failure.place.line) == ("script.py", 5)
+    assert "line 2 of data.py: OSError: no network. Line 5 of script.py led there. Put what runs" in failure.message
+
+
+def test_an_error_in_a_definition_is_no_matter_of_running(tmp_path: Path) -> None:
+    failure = _at_import(tmp_path, "x = 1\n\ndef f(x=1 / 0):\n    return x\n")
+    assert failure.place is not None and failure.place.line == 3
+    assert "ZeroDivisionError" in failure.message and "__main__" not in failure.message

@@ -5,7 +5,10 @@ The message is for people and never holds a traceback; that goes to `details`, f
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
+import linecache
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -37,6 +40,8 @@ _NO_GPU = (
     "No CUDA GPUs are available",
     "Attempting to deserialize object on a CUDA device",
 )
+
+_UNDER_MAIN = 'Put what runs the program, rather than defines it, under `if __name__ == "__main__":`.'
 
 _NO_MEMORY = ("not enough memory", "out of memory", "can't allocate memory")
 
@@ -82,13 +87,22 @@ def at_import(error: BaseException, file: str, is_user: IsUser) -> Failure:
         message = f"{_called(file)} cannot be imported: {_line(place)} raises {describe(error)}."
         return failed(FailureKind.IMPORT, message, place, error)
     if isinstance(error, SystemExit):
-        message = (
-            f"Importing {_called(file)} ends the program ({_exit(error)} at {_line(place)}). "
-            'Put what runs the program under `if __name__ == "__main__":`.'
-        )
+        asked = _said_by_argparse(error)
+        why = f", for its command line was not given: {asked}" if asked else ""
+        message = f"Importing {_called(file)} ends the program ({_exit(error)} at {_line(place)}{why}). {_UNDER_MAIN}"
         return failed(FailureKind.IMPORT, message, place, error)
+    return _failing_import(error, file, place)
+
+
+def _failing_import(error: BaseException, file: str, place: Place) -> Failure:
+    """An error at the top level of a file, or below a call there: the statement of that file is what to change."""
     message = f"Importing {_called(file)} fails at {_line(place)}: {describe(error)}."
-    return failed(FailureKind.IMPORT, message, place, error)
+    own = _running_statement(error, file)
+    if own is None:
+        return failed(FailureKind.IMPORT, message, place, error)
+    if (own.file, own.line) != (place.file, place.line):
+        message += f" Line {own.line} of {_called(file)} led there."
+    return failed(FailureKind.IMPORT, f"{message} {_UNDER_MAIN}", own, error)
 
 
 def while_running(error: BaseException, doing: str, fallback: Place, is_user: IsUser) -> Failure:
@@ -200,6 +214,28 @@ def _beside(file: str, name: str) -> bool:
     """Whether a folder above `file`, within three steps, holds a module called `name`."""
     folders = list(Path(file).parents)[:4]
     return any((folder / f"{name}.py").is_file() or (folder / name).is_dir() for folder in folders)
+
+
+def _running_statement(error: BaseException, file: str) -> Place | None:
+    """The statement of `file` itself that was running when its import failed, where it is no definition or import."""
+    lines = (
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_name == "<module>" and os.path.realpath(frame.f_code.co_filename) == os.path.realpath(file)
+    )
+    line = next(lines, None)
+    if line is None or linecache.getline(file, line).lstrip().startswith(("import ", "from ", "class ", "def ", "@")):
+        return None
+    return Place(file, line)
+
+
+def _said_by_argparse(error: SystemExit) -> str | None:
+    """What argparse printed before it ended the program; the program's own parser may be anywhere above."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code.co_filename == argparse.__file__ and code.co_name == "error":
+            return text_of(Exception(frame.f_locals.get("message", ""))) or None
+    return None
 
 
 def _exit(error: SystemExit) -> str:
