@@ -35,8 +35,8 @@ else:
 
 T = TypeVar("T")
 
-PROBE_SECONDS = 10.0
-"""Enough for six dimensions of a large model; most take a second or two altogether."""
+PROBE_SECONDS = 20.0
+"""Enough on a busy machine too; on an idle one most programs take a second or two."""
 
 CHECK_RUNGS = (Rung.CAPTURE, Rung.LOWER, Rung.ASSEMBLE)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}

@@ -84,11 +84,17 @@ def _fails(named: Named, seen: Seen, user_code: UserCode) -> Probe:
 
 
 def _dynamic(named: Named, second: Seen) -> Probe:
+    """One more compilation served the third size too.
+
+    What bounds a size after a graph break is said of the values there, so of several graphs no bounds are claimed.
+    """
     times = len(second.compiled)
-    once = "compiles once more, which then serves" if times == 1 else f"compiles {times} more graphs, which then serve"
     limits = tuple(_limits(second.facts.dimensions, named))
     bounds = " and ".join(dict.fromkeys(_SIZE.sub(r".shape[\1]", limit.text) for limit in limits))
-    which = f"every size with {bounds}" if bounds else "every size"
+    which = f"every size from 2 on{f' with {bounds}' if bounds else ''}"
+    if times > 1:
+        which = f"other sizes too{f' ({bounds})' if bounds else ''}"
+    once = "compiles once more, which then serves" if times == 1 else f"compiles {times} more graphs, which then serve"
     at = limits[0] if limits else None
     return _probe(named, ProbeOutcome.DYNAMIC, f"another size {once} {which}", _guards(second), at)
 
