@@ -17,19 +17,17 @@ from torch.nn import parameter as nn_parameter
 from torch.utils.weak import WeakIdKeyDictionary
 
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
-from inductoscope.compiler.simgpu.patching import ONE_VERSION, Patches
+from inductoscope.compiler.simgpu.patching import Patches
 
 
 def install(mode: SimulatedDeviceMode, patches: Patches) -> None:
     """Patch `nn.Module._apply`, `Tensor.data` and the Python methods of fake tensors."""
     bodies = _Bodies(mode)
     patches.wrap(torch.nn.Module, "_apply", bodies.module_apply, why="keeps the identity of moved parameters")
-    patches.wrap(
-        torch.Tensor, "data", bodies.data_property, why="`p.data = p.data.cuda()` keeps p", checked=ONE_VERSION
-    )
+    patches.wrap(torch.Tensor, "data", bodies.data_property, why="`p.data = p.data.cuda()` keeps p")
     for lazy in (nn_parameter.UninitializedParameter, nn_parameter.UninitializedBuffer):
         why = "lazy parameters of a moved module appear on the device"
-        patches.wrap(lazy, "materialize", bodies.materialize, why=why, checked=ONE_VERSION)
+        patches.wrap(lazy, "materialize", bodies.materialize, why=why)
     for name, make in (
         ("__deepcopy__", bodies.deepcopy),
         ("__repr__", bodies.representation),
@@ -37,7 +35,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> None:
         ("numpy", bodies.numpy),
     ):
         why = "device tensors are copied and printed with their values, as on a card"
-        patches.wrap(FakeTensor, name, make, why=why, checked=ONE_VERSION)
+        patches.wrap(FakeTensor, name, make, why=why)
 
 
 class _Bodies:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from inductoscope.compiler.simgpu.native import CUDNN_VERSION
-from inductoscope.compiler.simgpu.patching import ONE_VERSION, Patches
+from inductoscope.compiler.simgpu.patching import Patches
 from inductoscope.compiler.simgpu.rng import DeviceGenerator
 from inductoscope.compiler.simgpu.target import TargetDevice
 
@@ -101,7 +101,7 @@ def _state(target: TargetDevice, patches: Patches) -> None:
 def _versions(target: TargetDevice, patches: Patches) -> None:
     why = "programs and Inductor ask which toolkit the build has"
     amd = target.device.is_amd
-    patches.replace(torch.backends.cudnn, "_init", lambda: True, why="would load cuDNN", checked=ONE_VERSION)
+    patches.replace(torch.backends.cudnn, "_init", lambda: True, why="would load cuDNN")
     patches.replace(torch.backends.cudnn, "version", lambda: None if amd else CUDNN_VERSION, why=why)
     if amd:
         patches.replace(torch.version, "hip", torch.version.hip or "7.0.51831", why=why)

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map, tree_unflatten
 
 from inductoscope.compiler.simgpu import standins
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
-from inductoscope.compiler.simgpu.patching import ONE_VERSION, Patches
+from inductoscope.compiler.simgpu.patching import Patches
 
 aten = torch.ops.aten
 
@@ -108,7 +108,7 @@ def _backward_in_this_thread(patches: Patches) -> None:
             return original(*args, **kwargs)
 
     why = "the engine has no thread for the device, and operations in another thread would miss the mode"
-    patches.define(graph, "_engine_run_backward", single_threaded, why=why, checked=ONE_VERSION)
+    patches.define(graph, "_engine_run_backward", single_threaded, why=why)
 
 
 def _recurrent_layers(mode: SimulatedDeviceMode, patches: Patches) -> None:
@@ -134,7 +134,7 @@ def _recurrent_layers(mode: SimulatedDeviceMode, patches: Patches) -> None:
         return flatten
 
     why = "packs the weights for cuDNN, by address"
-    patches.wrap(torch.nn.RNNBase, "flatten_parameters", make_flatten, why=why, checked=ONE_VERSION)
+    patches.wrap(torch.nn.RNNBase, "flatten_parameters", make_flatten, why=why)
 
 
 def _parameters(mode: SimulatedDeviceMode, patches: Patches) -> None:
@@ -150,7 +150,7 @@ def _parameters(mode: SimulatedDeviceMode, patches: Patches) -> None:
         return has_static_shape
 
     why = "sizes of parameters stay static; Dynamo knows one by its class, which a device parameter does not have"
-    patches.wrap(builder, "tensor_always_has_static_shape", make, why=why, checked=ONE_VERSION)
+    patches.wrap(builder, "tensor_always_has_static_shape", make, why=why)
 
 
 def _host_memory(patches: Patches) -> None:
@@ -158,7 +158,7 @@ def _host_memory(patches: Patches) -> None:
         return tensor.clone()
 
     why = "locks pages for the driver, also in threads without the mode (data loaders)"
-    patches.replace(torch.Tensor, "pin_memory", pin, why=why, checked=ONE_VERSION)
+    patches.replace(torch.Tensor, "pin_memory", pin, why=why)
 
 
 def _stray_factories(mode: SimulatedDeviceMode, library: torch.library.Library) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 ALL_VERSIONS = "2.11-2.15"
-ONE_VERSION = "2.13"
 
 
 @dataclass(frozen=True)
