@@ -111,8 +111,17 @@ def pattern_name(entry: Any) -> str:
 
     A function made inside of another one, as for oneDNN, is named after that.
     """
-    name = getattr(entry, "pattern_name", None) or getattr(getattr(entry, "handler", None), "__qualname__", None)
+    written = getattr(entry, "handler", None) or _search_function(entry)
+    name = getattr(entry, "pattern_name", None) or getattr(written, "__qualname__", None)
     return str(name).partition(".<locals>")[0] if name else type(entry.pattern).__name__
+
+
+def _search_function(entry: Any) -> Any:
+    """The function that a pattern was traced from: before 2.12 an entry keeps no name, but its check refers to it."""
+    check = getattr(entry, "extra_check", None)
+    names = getattr(getattr(check, "__code__", None), "co_freevars", ())
+    cells = dict(zip(names, getattr(check, "__closure__", None) or (), strict=False))
+    return cells["search_fn"].cell_contents if "search_fn" in cells else None
 
 
 def is_backward(graph_kwargs: Any) -> bool:
