@@ -143,7 +143,8 @@ def sources(report: TargetReport, view: View) -> Iterator[RenderableType]:
     """The source of each different kernel."""
     seen: set[str] = set()
     for kernel in report.kernels:
-        wanted = kernel.phase is Phase.FORWARD or view.has(Part.BACKWARD)
+        asked = kernel.phase is Phase.FORWARD or view.has(Part.BACKWARD) or view.kernel is not None
+        wanted = asked and view.wants(kernel.name)
         if kernel.source is None or kernel.source in seen or not wanted or not is_first_version(kernel.graph):
             continue
         seen.add(kernel.source)
