@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import torch
 
@@ -13,6 +14,7 @@ from inductoscope.protocol.report import Finding, Place
 
 _LONGEST = 300
 _OURS = "inductoscope."
+_CALLED = re.compile(r"(?P<outer>\w+)\.[\w.<>]*<locals>\.\w+\(\) (?:got|missing|takes)\b")
 
 
 def sentence(error: BaseException, node: torch.fx.Node | None) -> str:
@@ -50,10 +52,20 @@ def error_finding(error: BaseException, node: torch.fx.Node | None, places: Plac
 
 def is_ours(error: BaseException) -> bool:
     """Whether the error was raised by one of our own hooks: a defect here, which must not be blamed on the program."""
-    traceback = _cause(error).__traceback__
+    cause = _cause(error)
+    if isinstance(cause, TypeError) and _calls_ours(str(cause)):
+        return True
+    traceback = cause.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     return traceback is not None and str(traceback.tb_frame.f_globals.get("__name__", "")).startswith(_OURS)
+
+
+def _calls_ours(message: str) -> bool:
+    """Whether Python says that one of our hooks cannot be called so: torch has changed, and its own code is running."""
+    called = _CALLED.match(message)
+    ours = (module for name, module in list(sys.modules.items()) if name.startswith(_OURS))
+    return called is not None and any(called["outer"] in vars(module) for module in ours)
 
 
 def _cause(error: BaseException) -> BaseException:
