@@ -20,7 +20,11 @@ def users_caches(request: Run) -> UsersCaches:
     which may have named a folder."""
     simulated = request.device.startswith("sim:")
     folder = None if simulated else scratch.users_inductor_cache() or caches.default_folder()
-    found = UsersCaches(folder, cache_keys.recalled(request.memory.target))
+    before = cache_keys.recalled(request.memory.target)
+    found = UsersCaches(folder, before)
+    if found.has_entries and not caches.keys_are_checked():
+        why = f"keys made here were not found to be those of plain programs on torch {torch.__version__}"
+        return UsersCaches(None, before, why)
     if found.identity is Identity.REAL and (key := _remembered_key(request.memory.interpreter)):
         caches.know_torch_sources_key(key)
     return found

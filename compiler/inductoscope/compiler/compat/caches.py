@@ -44,6 +44,9 @@ TRITON_KEY = Point(  # in 2.11 and 2.12 a part of CacheBase.get_system
     _CODECACHE, "triton_key", "hashes all sources of Triton; without a GPU it goes into no key", required=False
 )
 SYSTEM = Point(_CODECACHE, "CacheBase.get_system", "the GPU and its driver, as far as they go into a key")
+CHECKED = ("2.13.",)
+"""Versions on which keys made here were found equal to those of plain programs (on 2.15 they are not)."""
+
 CACHE_DIRS = (
     Point(_CODECACHE, "cache_dir", "where the cache of graphs lies"),
     Point(_AUTOGRAD_CACHE, "cache_dir", "where AOTAutograd's cache lies"),
@@ -187,6 +190,11 @@ def has_entry(one: Asked, folder: Path) -> bool:
 def refusal_text(reason: str) -> str:
     """torch's reason on one line, without the addresses of objects, which say nothing."""
     return re.sub(r" at 0x[0-9a-f]+", "", " ".join(reason.split()))
+
+
+def keys_are_checked() -> bool:
+    """Whether keys that are made here were found equal to those of plain programs on this torch."""
+    return torch.__version__.startswith(CHECKED)
 
 
 def default_folder() -> Path:

@@ -28,11 +28,12 @@ _FOLDERS = ("fxgraph", "aotautograd")
 
 @dataclass(frozen=True)
 class UsersCaches:
-    """The cache folder that the user's program has, None for a program of a machine that is not here (a simulated GPU);
+    """The cache folder that the user's program has, None where its entries cannot be found, for the reason `unknown`;
     and the keys of the run before."""
 
     folder: Path | None
     before: tuple[Known, ...] = ()
+    unknown: str = "the entries lie where the GPU is"
 
     @property
     def has_entries(self) -> bool:
@@ -132,7 +133,7 @@ class CacheLog:
                 return HIT, [f"graph {entry.known.graph} of this run makes the same key and is saved before"]
         compared = self._compared(known)
         if folder is None:
-            return UNKNOWN, ["the entries lie where the GPU is", *compared]
+            return UNKNOWN, [self.users.unknown, *compared]
         if not self.users.has_entries:
             return MISS, [f"nothing was ever saved in {folder}", *compared]
         return MISS, [f"no entry in {folder}", *compared]
