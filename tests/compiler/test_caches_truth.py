@@ -103,7 +103,7 @@ def plain(folder: Path, caches: Path) -> list[tuple[str, str, str, str | None]]:
     """(cache, graph, result, key) for each time that torch asked a cache, in a process that runs only the program."""
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(caches), "PYTHONPATH": str(folder)}
     command = [sys.executable, "-c", PLAIN, "cached_model"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=True)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("TOLD "))
     return sorted(map(tuple, json.loads(line.removeprefix("TOLD "))), key=str)
 

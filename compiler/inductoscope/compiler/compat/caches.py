@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat import versions
 from inductoscope.compiler.compat.inductor import Point, functorch_config, inductor_config, replaced
 
 logger = logging.getLogger(__name__)
@@ -44,8 +45,11 @@ TRITON_KEY = Point(  # in 2.11 and 2.12 a part of CacheBase.get_system
     _CODECACHE, "triton_key", "hashes all sources of Triton; without a GPU it goes into no key", required=False
 )
 SYSTEM = Point(_CODECACHE, "CacheBase.get_system", "the GPU and its driver, as far as they go into a key")
-CHECKED = ("2.13.",)
-"""Versions on which keys made here were found equal to those of plain programs (on 2.15 they are not)."""
+CHECKED = ("2.13.", "2.15.")
+"""Versions on which keys made here were found equal to those of plain programs."""
+
+_TRITON_ALWAYS = (2, 15)
+"""The first version whose keys hold Triton's sources without a GPU too."""
 
 CACHE_DIRS = (
     Point(_CODECACHE, "cache_dir", "where the cache of graphs lies"),
@@ -286,7 +290,7 @@ class _Maker:
             if self._identity is Identity.STAND_IN:
                 stack.enter_context(replaced(TORCH_KEY, lambda _: lambda: version_text().encode()))
                 stack.enter_context(replaced(SYSTEM, lambda _: lambda: {"hash": ""}))
-            elif not torch.cuda.is_available():
+            elif not torch.cuda.is_available() and versions.series_of(torch.__version__) < _TRITON_ALWAYS:
                 stack.enter_context(replaced(TRITON_KEY, lambda _: lambda: None))
             yield parts
 
