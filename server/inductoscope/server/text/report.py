@@ -74,11 +74,11 @@ def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield title(report, view)
     if report.graphs:
         yield paragraph(totals(report), indent=2)
-    if report.message is not None and not _says_below(report, report.message):
-        yield paragraph(report.message, indent=2)
     step = tally.training(report)
     if step is not None:
         yield paragraph(words.training(step), indent=2)
+    if report.message is not None and not _says_below(report, report.message):
+        yield paragraph(report.message, indent=2)
     listed = (f"{', '.join(one.args) or 'no arguments'} ({one.origin})" for one in report.inputs[:_INPUT_SETS])
     for inputs, times in counted(listed):
         yield paragraph(f"inputs: {inputs}{f', {times} times' if times > 1 else ''}", "dim", 2)
