@@ -309,9 +309,10 @@ def _read_reason(text: str) -> tuple[str, int | None]:
 
 
 def steady(text: str) -> str:
-    """A text of torch's without what differs from one process to the next: addresses, versions, readings of a clock."""
+    """A text of torch's without what differs from one process to the next: addresses, clocks, the order of sets."""
     text = re.sub(r"0x[0-9a-f]{8,}|\d{13,}", "ADDRESS", text)
     text = re.sub(r"\b\d+\.\d{6,}\b", "READING", text)
+    text = re.sub(r"\{(<[^{}]*>)\}", lambda match: "{" + ", ".join(sorted(match[1].split(", "))) + "}", text)
     return re.sub(r"(___dict_version\(.*?\) == )\d+", r"\1VERSION", text)
 
 
