@@ -24,7 +24,7 @@ class Model(nn.Module):
         self.keys[:, :, position] = key[:, :, 0]
         self.values[:, :, position] = value[:, :, 0]
         seen = torch.arange(LONGEST) <= position
-        y = F.scaled_dot_product_attention(query, self.keys, self.values, attn_mask=seen)
+        y = F.scaled_dot_product_attention(query, self.keys, self.values, attn_mask=seen[None])
         return self.out(y.reshape(1, HEADS * HEAD))
 
 
