@@ -163,3 +163,8 @@ def test_a_convention_of_the_wrong_type_is_placed_on_its_line(line: str, words: 
         conventions.read(module(f"x = 1\n{line}\n"))
     assert words in caught.value.failure.message
     assert caught.value.failure.place.line == 2
+
+
+def test_a_class_that_needs_arguments_is_told_which_function_returns_them() -> None:
+    message = failure(LINEAR, comment="f32[4, 4]").message
+    assert "the file has no function get_init_inputs()" in message and "'dim'" in message and "ENTRY" not in message

@@ -96,7 +96,9 @@ def _init_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     source = conventions.get_init_inputs
     if source is None or not _built_by_convention(cls, target, conventions):
-        how = f"without arguments, and no get_init_inputs() is meant for it (ENTRY = {cls.__name__!r} would say so)"
+        how = "without arguments, and the file has no function get_init_inputs() that returns them"
+        if source is not None:
+            how = f"without arguments; get_init_inputs() is not meant for it (ENTRY = {cls.__name__!r} would say so)"
         _check_construction(cls, (), {}, how, target)
         return (), {}
     try:
