@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from inductoscope.protocol.report import Finding, Rung, Severity
+from inductoscope.protocol.report import ApartFrom, Finding, FusionGroup, GroupOp, Rung, Severity, Status, TargetReport
 from inductoscope.server.gate import GateError, parse
+
+
+def target(*findings: Finding, groups: tuple[FusionGroup, ...] = ()) -> TargetReport:
+    return TargetReport("m.py", "f", 1, "cpu", Rung.LOWER, Status.COMPILED, findings=findings, fusion_groups=groups)
 
 
 def finding(code: str, severity: Severity) -> Finding:
@@ -31,9 +35,27 @@ FAILED = finding("compile-error", Severity.ERROR)
 )
 def test_names_and_severities(text: str, stopped: list[Finding]) -> None:
     gate = parse(text)
-    assert [one for one in (BREAK, RECOMPILE, FAILED) if gate.stops([one])] == stopped
+    assert [one for one in (BREAK, RECOMPILE, FAILED) if gate.stops(target(one))] == stopped
 
 
 def test_a_name_of_nothing_is_a_sentence() -> None:
     with pytest.raises(GateError, match=r"--fail-on brake names no finding\. Is break meant\?"):
         parse("brake")
+
+
+APART = (
+    FusionGroup("0/0:0", "poi_0", "pointwise", "none", (GroupOp("aten.add", "m.py", 1),)),
+    FusionGroup(
+        "0/0:1",
+        "red_1",
+        "reduction",
+        "none",
+        (GroupOp("aten.sum", "m.py", 2),),
+        (ApartFrom("0/0:0", "numel mismatch"),),
+    ),
+)
+
+
+@pytest.mark.parametrize(("text", "stops"), [("missed-fusion", True), ("any", False), ("break", False)])
+def test_what_is_told_on_request_stops_only_by_its_name(text: str, stops: bool) -> None:
+    assert parse(text).stops(target(groups=APART)) is stops

@@ -166,7 +166,7 @@ def _check(arguments: argparse.Namespace) -> int:
             _complain(problem)
     if checked.problems:
         return UNCHECKED
-    return FOUND if any(stops.stops(target.findings) for target in checked.report.targets) else OK
+    return FOUND if any(map(stops.stops, checked.report.targets)) else OK
 
 
 def _guards(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from inductoscope.protocol.report import Finding
-from inductoscope.server.snapshot import Snapshot, TargetView
+from inductoscope.server import missed_fusion
+from inductoscope.server.snapshot import Result, Snapshot, TargetView
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ def of_target(snapshot: Snapshot, view: TargetView) -> Iterator[Shown]:
     """
     said: set[tuple[object, ...]] = set()
     for result in view.results:
-        moved = [found for finding in result.report.findings if (found := snapshot.moved(result, finding)) is not None]
+        told = (*result.report.findings, *_on_request(snapshot, view, result))
+        moved = [found for finding in told if (found := snapshot.moved(result, finding)) is not None]
         for finding in moved:
             if _kind_and_place(finding) not in said:
                 yield Shown(finding, view.target.name, result.report.device)
@@ -51,6 +53,15 @@ def _all(snapshot: Snapshot) -> Iterator[Shown]:
         yield from (Shown(finding) for finding in file.scan.findings)
     for view in snapshot.targets.values():
         yield from of_target(snapshot, view)
+
+
+def _on_request(snapshot: Snapshot, view: TargetView, result: Result) -> Iterator[Finding]:
+    """What is told only to whoever asks for its code."""
+    if snapshot.settings_of(view.target.file).publishes(missed_fusion.CODE):
+        texts = result.texts
+        yield from missed_fusion.findings(
+            result.report, lambda file, line: texts[file].line(line) if file in texts else ""
+        )
 
 
 def _kind_and_place(finding: Finding) -> tuple[object, ...]:

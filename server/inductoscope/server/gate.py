@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import itertools
 from dataclasses import dataclass
 
 from inductoscope.protocol.codes import CODES
-from inductoscope.protocol.report import Finding, Severity
+from inductoscope.protocol.report import Severity, TargetReport
+from inductoscope.server import missed_fusion
 
 _SHORT = {"break": "graph-break", "sync": "device-sync", "spill": "register-spill", "slower": "slower-than-eager"}
 _AT_LEAST = {
@@ -28,9 +29,12 @@ class Gate:
     codes: frozenset[str] = frozenset()
     severities: frozenset[Severity] = frozenset()
 
-    def stops(self, findings: Iterable[Finding]) -> bool:
-        """Whether one of the findings must not occur."""
-        return any(finding.code in self.codes or finding.severity in self.severities for finding in findings)
+    def stops(self, report: TargetReport) -> bool:
+        """Whether a finding of the target must not occur."""
+        # Only by name: whoever forbids all hints does not mean what is told on request.
+        asked = missed_fusion.findings(report, lambda _file, _line: "") if missed_fusion.CODE in self.codes else ()
+        found = itertools.chain(report.findings, asked)
+        return any(finding.code in self.codes or finding.severity in self.severities for finding in found)
 
 
 def parse(text: str) -> Gate:

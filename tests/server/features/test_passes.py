@@ -26,8 +26,8 @@ from inductoscope.protocol.report import (
     Status,
     TargetReport,
 )
-from inductoscope.server import words
-from inductoscope.server.features import apart, passes
+from inductoscope.server import apart, words
+from inductoscope.server.features import passes
 from inductoscope.server.features.markup import Markup, write
 from inductoscope.server.text import report as text_report
 from inductoscope.server.text.view import Part, View

@@ -21,8 +21,8 @@ from inductoscope.protocol.report import (
     TargetReport,
     ValueFact,
 )
-from inductoscope.server import words
-from inductoscope.server.features import apart, assembled, held_to, kernels, operators, passes, timeline, values
+from inductoscope.server import apart, words
+from inductoscope.server.features import assembled, held_to, kernels, operators, passes, timeline, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
 from inductoscope.server.snapshot import Result, Snapshot, TargetView

@@ -17,7 +17,7 @@ from inductoscope.protocol.report import (
     Status,
     TargetReport,
 )
-from inductoscope.server import sizes, tally, words
+from inductoscope.server import missed_fusion, sizes, tally, words
 from inductoscope.server.text import assembly, benchmark, caches, findings, graphs, kernels, passes, phases, training
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
@@ -35,7 +35,8 @@ def target(report: TargetReport, view: View) -> Group:
 
 def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield from _header(report, view)
-    yield from findings.listed(report.findings, view)
+    apart = missed_fusion.findings(report, view.source_line) if view.has(Part.FUSION) else ()
+    yield from findings.listed((*report.findings, *apart), view)
     if view.has(Part.GUARDS):
         if report.probes:
             yield gap()

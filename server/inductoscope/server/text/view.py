@@ -20,6 +20,7 @@ class Part(enum.Enum):
     PHASES = "phases"
     CACHES = "caches"
     PASSES = "passes"
+    FUSION = "fusion"
     CONFIGS = "configs"
     TTIR = "ttir"
     TTGIR = "ttgir"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inductoscope.protocol.report import ApartFrom, FusionGroup, GroupOp, Rung, Status, TargetReport
-from inductoscope.server.features import apart
+from inductoscope.server import apart
 
 FILE = "/w/model.py"
 OPS = (GroupOp("aten.add", FILE, 60), GroupOp("aten.add", FILE, 34), GroupOp("aten.mul", "/w/lib.py", 3))
