@@ -183,6 +183,22 @@ async def test_kernels_can_be_read_as_a_document(tmp_path: Path) -> None:
         assert set(e.refreshed) == {uri}
 
 
+async def test_a_kernel_s_source_leads_back_to_the_model(tmp_path: Path) -> None:
+    async with editor(tmp_path, Profile.VSCODE, settings(checking(tmp_path), tmp_path)) as e:
+        e.open("model.py", MODEL.source)
+        await e.sync("model.py")
+        explored = await e.request("inductoscope/explore", {"uri": e.uri("model.py")})
+        (document,) = explored.targets[0].documents
+        assert document.stage is None
+        lines = await e.request("inductoscope/lines", {"uri": document.uri})
+        assert [[place.line for place in places] for places in lines.model] == [[MODEL["relu"]]]
+        params = types.DefinitionParams(types.TextDocumentIdentifier(document.uri), types.Position(3, 0))
+        (found,) = await e.request(types.TEXT_DOCUMENT_DEFINITION, params)
+        assert (found.uri, found.range.start.line) == (e.uri("model.py"), MODEL["relu"] - 1)
+        elsewhere = types.DefinitionParams(e.document("model.py"), types.Position(MODEL["relu"] - 1, 8))
+        assert await e.request(types.TEXT_DOCUMENT_DEFINITION, elsewhere) is None
+
+
 @pytest.mark.parametrize(("profile", "shown"), [(Profile.NEOVIM, 1), (Profile.OLD_NEOVIM, 0)])
 async def test_clients_that_cannot_ask_for_documents_get_a_file(tmp_path: Path, profile: Profile, shown: int) -> None:
     async with editor(tmp_path, profile, settings(checking(tmp_path), tmp_path)) as e:
