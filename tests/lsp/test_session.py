@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from inductoscope.protocol.messages import FailureKind
-from inductoscope.protocol.report import Rung, Status
+from inductoscope.protocol.report import ApartFrom, FusionGroup, GroupOp, Rung, Status
 from inductoscope.server.settings import RunMode, Trust
 from inductoscope.server.snapshot import Activity
 from support.session import Harness, found
@@ -287,6 +287,22 @@ async def test_codes_that_are_off_are_not_shown_until_asked_for() -> None:
     await h.configure(hide=frozenset({"missed-fusion"}), show=frozenset({"missed-fusion"}))
     await h.settled()
     assert h.editor.messages("/w/model.py") == []
+
+
+async def test_kernels_that_stay_apart_are_told_to_whoever_asks() -> None:
+    h = Harness()
+    fixture = h.open(MODEL)
+    ops = {name: (GroupOp(f"aten.{name}", "/w/model.py", fixture[name]),) for name in ("relu", "sum")}
+    apart = (ApartFrom("0/0:0", "will create cycle"),)
+    first = FusionGroup("0/0:0", "poi_0", "pointwise", "none", ops["relu"])
+    second = FusionGroup("0/0:1", "red_1", "reduction", "none", ops["sum"], apart)
+    (await h.runner.next()).finish(fusion_groups=(first, second))
+    await h.settled()
+    assert h.editor.messages("/w/model.py") == []
+    await h.configure(show=frozenset({"missed-fusion"}))
+    await h.settled()
+    said = f"red_1 is not fused with poi_0 (line {fixture['relu']}): each would have to wait for the other."
+    assert h.editor.messages("/w/model.py") == [(fixture["sum"], said)]
 
 
 async def test_unsaved_text_of_every_open_file_goes_to_the_worker() -> None:
