@@ -11,7 +11,6 @@ import json
 import re
 import sys
 from dataclasses import astuple, dataclass
-from pathlib import Path
 
 import torch
 import triton
@@ -42,20 +41,9 @@ def toolchain(device: Device) -> Toolchain:
         ptxas = machine_code.version_of(path) if path is not None else None
     disassembler = None if device.is_amd else machine_code.disassembler()
     known = Assembler(str(triton.__version__), ptxas, disassembler)
-    library = Path(triton.__file__).parent / "_C" / "libtriton.so"
-    built = (library.stat().st_size, library.stat().st_mtime_ns) if library.exists() else None
-    parts = [known.triton, ptxas, torch.__version__, built, sorted(_environment().items()), astuple(device)]
+    build, heeded = triton_stages.build(), sorted(triton_stages.environment().items())
+    parts = [known.triton, ptxas, torch.__version__, build, heeded, astuple(device)]
     return Toolchain(known, json.dumps(parts, default=str))
-
-
-def _environment() -> dict[str, str]:
-    """The variables that make Triton compile differently, as far as this Triton tells which."""
-    try:
-        from triton._C.libtriton import get_cache_invalidating_env_vars
-    except ImportError:
-        return {}
-    found: dict[str, str] = get_cache_invalidating_env_vars()
-    return {name: value for name, value in found.items() if name != triton_stages.DIAGNOSTICS}
 
 
 def own_name(source: str) -> str | None:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 DIAGNOSTICS = "MLIR_ENABLE_DIAGNOSTICS"
@@ -149,3 +150,21 @@ def go_on_without_ptxas() -> None:
 
     compiler.get_ptxas_version = lambda arch=80: "none"
     compiler.get_ptx_version_from_options = lambda options, arch: PTX_VERSION_WITHOUT_PTXAS
+
+
+def build() -> tuple[int, int] | None:
+    """Size and time of the installed compiler, which tell a build of one's own from another of the same version."""
+    import triton
+
+    library = Path(triton.__file__).parent / "_C" / "libtriton.so"
+    return (library.stat().st_size, library.stat().st_mtime_ns) if library.exists() else None
+
+
+def environment() -> dict[str, str]:
+    """The environment variables that make Triton compile differently, as far as this Triton tells which they are."""
+    try:
+        from triton._C.libtriton import get_cache_invalidating_env_vars
+    except ImportError:
+        return {}
+    found: dict[str, str] = get_cache_invalidating_env_vars()
+    return {name: value for name, value in found.items() if name != DIAGNOSTICS}
