@@ -74,9 +74,9 @@ class Hello:
 class Assembling:
     """How kernels are assembled: `processes` at a time, those that somebody looks at before all others.
 
-    Looked at are kernels with `kernel` in their names and those that a line of the program went into.  What the compiler
-    makes is kept in the folder `store` (see `kernel_store`) up to `store_bytes`, and found there again; without a
-    folder nothing is kept.
+    Looked at are kernels with `kernel` in their names and those that a line of the program went into.  What the
+    compiler makes is kept in the folder `store` (see `kernel_store`) up to `store_bytes`, and found there again;
+    without a folder nothing is kept.
     """
 
     processes: int = 1
