@@ -88,7 +88,7 @@ def test_a_symbolic_size_counts_as_the_compilers_hint_of_it() -> None:
 def library(name: str, flops: int, *operands: str, moved: int = 1 << 20) -> Kernel:
     return replace(
         KERNEL, name=name, language=KernelLanguage.EXTERN, source=None, flops=flops, operands=operands,
-        bytes_read=moved, bytes_written=0,
+        bytes_read=moved, bytes_written=0, library="cuBLAS",
     )  # fmt: skip
 
 
@@ -135,11 +135,21 @@ def test_library_calls_take_about_what_was_measured(
         library("extern_kernels.mm", 8),
         library("extern_kernels.mm", 8, "f32[s0, 4]", "f32[4, 4]"),
         replace(library("extern_kernels.mm", 8, "f32[4, 4]", "f32[4, 4]"), flops=None),
+        replace(library("extern_kernels.mm", 8, "f32[4, 4]", "f32[4, 4]"), library="MKL"),
     ],
-    ids=["no model", "no operands", "a size without a value", "no count of operations"],
+    ids=["no model", "no operands", "a size without a value", "no count of operations", "a call on the CPU"],
 )
 def test_a_library_call_that_the_model_does_not_know_has_no_time(unknown: Kernel) -> None:
     assert predict(unknown, H200) is None
+
+
+def test_symbolic_sizes_count_with_the_values_that_they_had() -> None:
+    plain, symbolic = (
+        predict(library("extern_kernels.mm", 1 << 31, f"f32[{rows}, 4096]", "f32[4096, 64]"), H200)
+        for rows in ("384", "2*Max(s27, 7)=384")
+    )
+    assert plain is not None
+    assert plain == symbolic
 
 
 def test_a_device_that_was_not_measured_says_so_and_has_a_wider_range() -> None:

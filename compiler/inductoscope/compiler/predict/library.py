@@ -17,7 +17,8 @@ from inductoscope.compiler.predict.model import Range, estimate
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Kernel, Predicted
 
-_OPERAND = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[^\]]*)\]")
+_COMMA = re.compile(r",\s*(?![^()]*\))")  # none inside of parentheses: `Max(s0, 2)=4` is one size
+_OF_GPUS = re.compile(r"cu[A-Z]|CUTLASS|FlashAttention|memory-efficient attention")  # the same calls exist on CPUs
 _NAME = re.compile(r"(?:^|\.)_?(?P<op>addmm|baddbmm|bmm|mm|convolution\w*|scaled_dot_product_\w+)(?:$|[.(])")
 _HALF = frozenset({"f16", "bf16"})
 _TF32_OF_HALF = 0.5  # matrix units do half as many TF32 operations as 16-bit ones (NVIDIA datasheets since A100)
@@ -65,11 +66,10 @@ _ATTENTION_BACKWARD = 2.5
 def library_call(kernel: Kernel, device: Device) -> Predicted | None:
     """The time of a library call on `device`; None for operators without a model, or with sizes that are not known."""
     named = _NAME.search(kernel.name)
-    operands = tuple(map(_operand, kernel.operands))
+    tensors = tuple(map(_operand, kernel.operands))
     known = kernel.flops is not None and kernel.bytes_read is not None and kernel.bytes_written is not None
-    if named is None or not known or not operands or None in operands:
+    if named is None or not known or kernel.library is None or not _OF_GPUS.match(kernel.library):
         return None
-    tensors = tuple(one for one in operands if one is not None)
     if named["op"].startswith("convolution"):
         return _convolution(kernel, named["op"], tensors, device)
     if named["op"].startswith("scaled_dot_product"):
@@ -77,16 +77,12 @@ def library_call(kernel: Kernel, device: Device) -> Predicted | None:
     return _product(kernel, named["op"], tensors, device)
 
 
-def _operand(text: str) -> Operand | None:
-    """`bf16[4, s77=128]`; None where a symbolic size has no value."""
-    match = _OPERAND.fullmatch(text)
-    if match is None:
-        return None
-    try:
-        sizes = tuple(int(size.rpartition("=")[2]) for size in match["sizes"].split(",") if size.strip())
-    except ValueError:
-        return None
-    return Operand(match["dtype"], sizes)
+def _operand(text: str) -> Operand:
+    """`bf16[4, s77=128]`; without sizes where one is symbolic and has no value."""
+    dtype, _, sizes = text.partition("[")
+    numbers = [size.rpartition("=")[2].strip() for size in _COMMA.split(sizes.removesuffix("]"))]
+    known = tuple(int(number) for number in numbers if number.isdecimal())
+    return Operand(dtype, known if len(known) == len(numbers) else ())
 
 
 def _product(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
