@@ -36,7 +36,7 @@ KERNEL_TIMEOUT_S = 120.0
 
 
 def predicted(report: TargetReport, device: Device) -> TargetReport:
-    """The report with a predicted time for each generated kernel; the model was not made for library calls."""
+    """The report with a predicted time for each kernel on the device, as far as there is a model for it."""
     return replace(report, kernels=tuple(_predicted(kernel, device) for kernel in report.kernels))
 
 
@@ -153,7 +153,7 @@ def _is_triton(kernel: Kernel) -> bool:
 
 
 def _predicted(kernel: Kernel, device: Device) -> Kernel:
-    return replace(kernel, predicted=predict(kernel, device)) if _is_triton(kernel) else kernel
+    return kernel if kernel.language is KernelLanguage.CPP else replace(kernel, predicted=predict(kernel, device))
 
 
 def _with(kernel: Kernel, made: Made) -> Kernel:
