@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("triton")
 
 from inductoscope.compiler.assembling import keys
-from inductoscope.protocol import devices
+from inductoscope.protocol import devices, kernel_store
 
 pytestmark = pytest.mark.slow  # imports torch and Triton
 
@@ -28,7 +28,7 @@ def triton_poi_fused_add_3(in_ptr0, out_ptr0, xnumel, XBLOCK: tl.constexpr):
 def test_a_renumbered_kernel_keeps_its_key() -> None:
     compiler = keys.toolchain(devices.find("H200"))
     renumbered = SOURCE.replace("add_3", "add_12")
-    assert keys.own_name(renumbered) == "triton_poi_fused_add_12"
+    assert kernel_store.own_name(renumbered) == "triton_poi_fused_add_12"
     assert keys.key(SOURCE, compiler) == keys.key(renumbered, compiler)
 
 

@@ -46,7 +46,7 @@ def test_every_setting_is_read() -> None:
     [
         ("interpreter", 1),
         ("interpreter", ["python", 3]),
-        ("device", "sim:ABACUS"),
+        ("device", "gpu"),
         ("device", 7),
         ("run", "sometimes"),
         ("rung", "measure"),

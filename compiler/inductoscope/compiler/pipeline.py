@@ -26,6 +26,7 @@ from inductoscope.compiler import (
     what_if,
 )
 from inductoscope.compiler.capture import Capture, Program
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat import dynamo, troubles, versions
 from inductoscope.compiler.compat.settings import compiling_is_off
 from inductoscope.compiler.drive import CallLog, drive
@@ -38,8 +39,10 @@ from inductoscope.compiler.preparation import Prepared, prepare
 from inductoscope.compiler.teller import Send, Teller
 from inductoscope.compiler.timeline import OURS, Timeline
 from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol.messages import Run, RunDone, RunFailed
-from inductoscope.protocol.report import Rung, TargetReport
+from inductoscope.protocol.messages import Errand, Run, RunDone, RunFailed
+from inductoscope.protocol.own_devices import OwnDevice
+from inductoscope.protocol.recording import Recording
+from inductoscope.protocol.report import Rung, Status, TargetReport
 
 
 def run(request: Run, send: Send) -> None:
@@ -48,7 +51,7 @@ def run(request: Run, send: Send) -> None:
     user_code = UserCode(also=(request.target.file,))
     climb = _Climb(request, teller, user_code)
     try:
-        report = climb.measure() if request.rung is Rung.MEASURE else climb.observe()
+        report = climb.report()
         with teller.timeline.phase(OURS):
             files = loader.closure(user_code.is_user)
     except RunFailedError as error:
@@ -59,11 +62,15 @@ def run(request: Run, send: Send) -> None:
             raise
         send(RunFailed(request.run_id, failure, climb.known, loader.closure(user_code.is_user)))
     else:
-        send(RunDone(request.run_id, _timed(report, teller.timeline), files, climb.memory))
+        timed = _timed(report, teller.timeline)
+        send(RunDone(request.run_id, timed, files, climb.memory, climb.card, climb.decisions))
 
 
 class _Climb:
-    """The steps of one run; `known` is the report so far, in case that it fails; `memory` is for the next run."""
+    """The steps of one run; `known` is the report so far, in case that it fails; `memory` is for the next run.
+
+    `card` and `decisions` are what the errands of these names bring.
+    """
 
     def __init__(self, request: Run, teller: Teller, user_code: UserCode) -> None:
         self._request = request
@@ -71,6 +78,29 @@ class _Climb:
         self._user_code = user_code
         self.known: TargetReport | None = None
         self.memory = request.memory
+        self.card: OwnDevice | None = None
+        self.decisions: Recording | None = None
+
+    def report(self) -> TargetReport:
+        """Do what the run is for."""
+        if self._request.errand is not Errand.REPORT:
+            return self.record()
+        return self.measure() if self._request.rung is Rung.MEASURE else self.observe()
+
+    def record(self) -> TargetReport:
+        """Read the card of this machine, or what torch decides on it for the target."""
+        from inductoscope.compiler.card import errands
+
+        request = self._request
+        errands.check_card()
+        if request.errand is Errand.FIGURES:
+            self.card = errands.figures()
+        else:
+            prepared = prepare(request, self._placement(), self._teller, self._user_code.is_user)
+            with self._teller.phase("record", Rung.MEASURE, f"recording what torch decides for {request.target.name}"):
+                self.decisions = errands.decisions(prepared, request.target, self._user_code.is_user)
+        target = request.target
+        return TargetReport(target.file, target.name, target.line, request.device, Rung.MEASURE, Status.COMPILED)
 
     def measure(self) -> TargetReport:
         """Time the program, with nothing in its way."""
@@ -92,13 +122,14 @@ class _Climb:
                 report = assembling.predicted(report, where.simulated)
         self._tell(report)
         if where.simulated is not None and self._request.rung.reaches(Rung.ASSEMBLE):
-            report = assembling.assembled(report, where.simulated, self._teller, self._request.assembling)
+            replay = where.simulation.replay if where.simulation is not None else Replay()
+            report = assembling.assembled(report, where.simulated, self._teller, self._request.assembling, replay)
             self._tell(report)
         return self._probed(report, prepared, program, where)
 
     def _placement(self) -> Placement:
         with self._teller.timeline.phase("device"):
-            return placement.prepare(self._request.device, self._user_code.is_user)
+            return placement.prepare(self._request.device, self._user_code.is_user, self._request.own)
 
     def _tell(self, report: TargetReport) -> None:
         self.known = _timed(report, self._teller.timeline)

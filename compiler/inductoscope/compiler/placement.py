@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from inductoscope.compiler import left_behind
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat import compiled
 from inductoscope.compiler.compat.compiled import Arguments
 from inductoscope.compiler.conventions import Conventions
@@ -25,6 +26,8 @@ from inductoscope.compiler.moving import Gradients, Traveller
 from inductoscope.compiler.resolve import Program
 from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, UnknownDeviceError, parse
 from inductoscope.protocol.messages import FailureKind, Target
+from inductoscope.protocol.own_devices import OwnDevice
+from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import DeviceSync, Place
 
 _T = TypeVar("_T")
@@ -72,6 +75,10 @@ class Simulation(Protocol):
 
     def notes(self) -> tuple[SimulationNote, ...]:
         """What limits the claim."""
+
+    @property
+    def replay(self) -> Replay:
+        """What torch decided on the card, as far as that was recorded."""
 
 
 @dataclass(frozen=True)
@@ -190,14 +197,19 @@ def _is_module(value: object) -> bool:
     return isinstance(value, torch.nn.Module)
 
 
-def prepare(device: str, is_user: IsUser) -> Placement:
-    """Get the device of a run ready, before the program is imported.  Raises `RunFailedError` when there is none."""
+def prepare(device: str, is_user: IsUser, own: OwnDevice | None = None) -> Placement:
+    """Get the device of a run ready, before the program is imported.
+
+    `own` is the GPU that `device` names where somebody described it.  Raises `RunFailedError` when there is no such
+    device.
+    """
     try:
-        choice = parse(device)
+        choice = parse(device, (own.device,) if own is not None else ())
     except UnknownDeviceError as error:
         raise RunFailedError(failed(FailureKind.DEVICE, str(error), None)) from None
     if choice.device is not None:
-        return Placement(choice, _simulate(choice.device, is_user))
+        recording = own.recording if own is not None and own.device == choice.device else None
+        return Placement(choice, _simulate(choice.device, is_user, recording))
     if choice.kind is DeviceKind.CUDA and not torch.cuda.is_available():
         message = (
             f"There is no GPU that torch {torch.__version__} can use in this interpreter. "
@@ -214,10 +226,13 @@ def check_required(conventions: Conventions, placement: Placement, target: Targe
         raise RunFailedError(failed(FailureKind.DEVICE, message, Place(target.file, target.line)))
 
 
-def _simulate(device: Device, is_user: IsUser) -> Simulation:
+def _simulate(device: Device, is_user: IsUser, recording: Recording | None) -> Simulation:
     from inductoscope.compiler import simgpu
 
     try:
-        return simgpu.simulate(device, is_user)
+        simulation = simgpu.simulate(device, is_user)
+        if recording is not None:
+            simulation.replaying(recording)
+        return simulation
     except Exception as error:
         raise RunFailedError(failed(FailureKind.DEVICE, str(error), None, error)) from error

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -49,12 +50,21 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class FigureSource:
+    """Where one figure of a device comes from, in words."""
+
+    figure: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Device:
     """A GPU as data.
 
     `arch` is the compiler's name for it (`sm_90`, `gfx942`).  Sizes with `_mib` are MiB.  `bandwidth_gbps` is 1e9
     bytes a second, the `*_tflops` are 1e12 operations a second without sparsity: `tensor_tflops` for 16-bit matrix
-    units, `float32_tflops` for plain float32 arithmetic.
+    units, `float32_tflops` for plain float32 arithmetic.  `source` says where the figures come from, `sources` where
+    single ones do that have another origin; see `source_of`.
     """
 
     key: str
@@ -72,6 +82,7 @@ class Device:
     limits: Limits
     source: str
     aliases: tuple[str, ...] = ()
+    sources: tuple[FigureSource, ...] = ()
 
     @property
     def is_amd(self) -> bool:
@@ -249,6 +260,40 @@ DEVICES: tuple[Device, ...] = (
 )
 
 
+FIGURES = (
+    "name",
+    "arch",
+    "multiprocessors",
+    "memory_mib",
+    "bandwidth_gbps",
+    "bus_bits",
+    "clock_mhz",
+    "l2_mib",
+    "tensor_tflops",
+    "float32_tflops",
+    "limits",
+)
+"""The fields of `Device` that are facts of the hardware."""
+
+_DRIVER = "the vendor's driver, as it reports the card"
+_GUIDE = 'CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"'
+_CDNA_GUIDE = "AMD CDNA3 instruction set guide"
+
+
+def source_of(device: Device, figure: str) -> str:
+    """Where a figure of `FIGURES` comes from, in words."""
+    for told in device.sources:
+        if told.figure == figure:
+            return told.source
+    if device not in DEVICES:
+        return device.source
+    if figure in ("name", "memory_mib", "l2_mib", "clock_mhz") and not (figure == "l2_mib" and device.is_amd):
+        return _DRIVER
+    if figure == "limits":
+        return _CDNA_GUIDE if device.is_amd else _GUIDE
+    return device.source
+
+
 class DeviceKind(enum.Enum):
     """The sorts of device a run can be for; the value is the word before any colon in what the user writes."""
 
@@ -275,40 +320,47 @@ class UnknownDeviceError(ValueError):
     """The text names no device; the message is a sentence that lists what can be named."""
 
 
-def names() -> tuple[str, ...]:
+class UnknownGpuError(UnknownDeviceError):
+    """The text asks for a simulated GPU, by a name that is not known."""
+
+
+def names(own: Sequence[Device] = ()) -> tuple[str, ...]:
     """The names of the GPUs that can be simulated, as the user writes them after `sim:`."""
-    return tuple(device.key for device in DEVICES)
+    return tuple(device.key for device in (*DEVICES, *own))
 
 
-def find(name: str) -> Device:
+def find(name: str, own: Sequence[Device] = ()) -> Device:
     """The simulated GPU of that name, in any spelling (`H200`, `nvidia-h200`, `rtx 4090`).
 
-    Raises UnknownDeviceError.
+    `own` are GPUs that somebody described, which go by their keys alone.  Raises UnknownGpuError.
     """
-    wanted = _plain(name)
-    for device in DEVICES:
-        if wanted in {_plain(device.key), _plain(device.name), *device.aliases}:
+    wanted = plain(name)
+    for device in own:
+        if wanted == plain(device.key):
             return device
-    raise UnknownDeviceError(f"No GPU named {name!r} can be simulated. Known: {', '.join(names())}.")
+    for device in DEVICES:
+        if wanted in {plain(device.key), plain(device.name), *device.aliases}:
+            return device
+    raise UnknownGpuError(f"No GPU named {name!r} can be simulated. Known: {', '.join(names(own))}.")
 
 
-def parse(text: str) -> DeviceChoice:
-    """The device that a command line, a setting or a message names.
+def parse(text: str, own: Sequence[Device] = ()) -> DeviceChoice:
+    """The device that a command line, a setting or a message names; `own` as for `find`.
 
     Raises UnknownDeviceError with a sentence that says what is understood.
     """
     word, colon, name = text.strip().partition(":")
     word = word.strip().lower()
     if word == DeviceKind.SIMULATED.value and colon and name.strip():
-        return DeviceChoice(DeviceKind.SIMULATED, find(name))
+        return DeviceChoice(DeviceKind.SIMULATED, find(name, own))
     if not colon and word in {DeviceKind.AUTO.value, DeviceKind.CPU.value, DeviceKind.CUDA.value}:
         return DeviceChoice(DeviceKind(word))
-    known = ", ".join(f"sim:{key}" for key in names())
+    known = ", ".join(f"sim:{key}" for key in names(own))
     raise UnknownDeviceError(f"{text!r} is not a device. Understood: auto, cpu, cuda, {known}.")
 
 
-def _plain(name: str) -> str:
-    """Upper case, letters and digits only, without the maker's and the family's name."""
+def plain(name: str) -> str:
+    """What the spellings of one name share: letters and digits in upper case, without the maker and the family."""
     bare = re.sub(r"[^A-Z0-9]", "", name.upper())
     for prefix in ("NVIDIA", "AMD", "GEFORCE", "TESLA", "INSTINCT"):
         bare = bare.removeprefix(prefix)

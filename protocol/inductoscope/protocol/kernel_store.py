@@ -143,6 +143,17 @@ class _File:
     used: float
 
 
+_OWN_NAME = (re.compile(r"'kernel_name': '(\w+)'"), re.compile(r"^@triton\.jit\b[^\n]*\ndef (\w+)\(", re.MULTILINE))
+
+
+def own_name(source: str) -> str | None:
+    """The name of the kernel's function in its own source."""
+    for pattern in _OWN_NAME:
+        if found := pattern.search(source):
+            return found[1]
+    return None
+
+
 def nameless(text: str, name: str) -> str:
     """`text` with `NAME` wherever the kernel's own `name` stands as a word of its own, or begins a PTX parameter's."""
     return _word(name).sub(NAME, text)

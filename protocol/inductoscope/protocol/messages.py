@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from inductoscope.protocol import codec
+from inductoscope.protocol.own_devices import OwnDevice
+from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import Finding, Rung, Span, TargetReport
 
 PROTOCOL = 1
@@ -96,6 +98,14 @@ class Memory:
     interpreter: str = ""
 
 
+class Errand(enum.Enum):
+    """What a run is for."""
+
+    REPORT = "report"
+    FIGURES = "figures"  # of the card in this machine: no program is run
+    DECISIONS = "decisions"  # what torch decides by timing on that card while the target is compiled and run on it
+
+
 @dataclass(frozen=True)
 class Run:
     """Do one target up to `rung` on `device`.  `overlays` maps absolute paths to unsaved text.
@@ -103,7 +113,7 @@ class Run:
     `what_if` are sets of inputs in the language of the inputs comment: after the run, would each be compiled again?
     `probe_seconds` is the wall time that trying other sizes may take after all else is told; 0 leaves it out.
     `memory_bytes` is what the server lets this process and its children hold, if there is a limit.
-    `assembling` says how kernels are assembled.
+    `assembling` says how kernels are assembled.  `own` is the GPU that `device` names where somebody described it.
     """
 
     run_id: int
@@ -118,6 +128,8 @@ class Run:
     probe_seconds: float = 0.0
     memory_bytes: int | None = None
     assembling: Assembling = field(default_factory=Assembling)
+    own: OwnDevice | None = None
+    errand: Errand = Errand.REPORT
 
 
 @dataclass(frozen=True)
@@ -150,13 +162,16 @@ class RungDone:
 class RunDone:
     """The run is finished; this is the last message.
 
-    `files` are the user's own files that were imported; `memory` is for the next run.
+    `files` are the user's own files that were imported; `memory` is for the next run.  `card` and `decisions` are what
+    the errands of these names bring.
     """
 
     run_id: int
     report: TargetReport
     files: tuple[str, ...] = ()
     memory: Memory = Memory()
+    card: OwnDevice | None = None
+    decisions: Recording | None = None
 
 
 class FailureKind(enum.Enum):

@@ -617,7 +617,8 @@ class ConfigFact:
     `blocks` are the block sizes.  Registers and spills (32-bit each) are those of a thread, `shared_bytes` those of a
     block, `occupancy` is 0..1; each is null where the compiler did not come so far.  `max_registers` is the limit that
     the configuration sets a thread.  `likely` marks the one that Inductor would launch unless timing on a card favours
-    another.  `rejected` says why the autotuner would skip it, `problem` why it could not be compiled.
+    another, or the one that won on the card where that was recorded.  `us` is the time in microseconds that was taken
+    there.  `rejected` says why the autotuner would skip it, `problem` why it could not be compiled.
     """
 
     blocks: dict[str, int]
@@ -634,6 +635,7 @@ class ConfigFact:
     problem: str | None = None
     artifacts: tuple[Artifact, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    us: float | None = None
 
 
 @dataclass(frozen=True)

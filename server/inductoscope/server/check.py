@@ -101,9 +101,11 @@ class Runs:
     def request(self, job: Job) -> RunRequest:
         """What is asked of the worker."""
         options, settings = self._options, job.settings
+        device, own = options.device_in(settings)
         return RunRequest(
             target=job.target,
-            device=options.device or settings.device or "auto",
+            device=device,
+            own=own,
             rung=options.rung or settings.rung or Rung.ASSEMBLE,
             timeout_s=options.timeout_s or settings.timeout_s or DEFAULT_TIMEOUT_S,
             memory_bytes=settings.memory_bytes or self._memory,

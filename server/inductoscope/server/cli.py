@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from inductoscope.protocol._version import __version__
 
 if TYPE_CHECKING:
+    from inductoscope.protocol.own_devices import OwnDevice
     from inductoscope.protocol.report import Report
     from inductoscope.server.planning import Options
     from inductoscope.server.text.terminal import Terminal
@@ -242,7 +243,6 @@ def _terminal(shown: frozenset[Part], arguments: argparse.Namespace) -> Terminal
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    from inductoscope.protocol import devices
     from inductoscope.protocol.report import Rung
     from inductoscope.server.config import Probing
     from inductoscope.server.planning import CheckError, Options
@@ -255,14 +255,12 @@ def _options(arguments: argparse.Namespace) -> Options:
     seconds = getattr(arguments, "seconds", 2.0)
     if not 0 < seconds < float("inf"):
         raise CheckError(f"--seconds {seconds:g} has to be a number above 0.")
-    try:
-        device = devices.parse(arguments.device).text if arguments.device is not None else None
-    except devices.UnknownDeviceError as error:
-        raise CheckError(f"--device: {error}") from None
+    device, own = _device(arguments.device)
     return Options(
         paths=tuple(arguments.paths),
         targets=tuple(arguments.target),
         device=device,
+        own=own,
         rung=rungs.get(arguments.rung),
         python=arguments.python,
         timeout_s=arguments.timeout,
@@ -271,6 +269,28 @@ def _options(arguments: argparse.Namespace) -> Options:
         kernel=getattr(arguments, "kernel", None),
         probe=Probing.OFF if getattr(arguments, "no_probe", False) else None,
     )
+
+
+def _device(text: str | None) -> tuple[str | None, tuple[OwnDevice, ...]]:
+    """The device of the command line, and the GPU in the file that it names (`sim:FILE.json`).
+
+    A GPU that is not known may be described in a project.  Raises `CheckError`.
+    """
+    from inductoscope.protocol import devices, own_devices
+    from inductoscope.server.planning import CheckError
+
+    if text is None:
+        return None, ()
+    word, _, file = text.strip().partition(":")
+    try:
+        if word.lower() == devices.DeviceKind.SIMULATED.value and file.lower().endswith(".json"):
+            own = own_devices.read_file(Path(file.strip()))
+            return own.device.text, (own,)
+        return devices.parse(text).text, ()
+    except devices.UnknownGpuError:
+        return text.strip(), ()
+    except (devices.UnknownDeviceError, own_devices.OwnDeviceError) as error:
+        raise CheckError(f"--device: {error}") from None
 
 
 def _devices(_: argparse.Namespace) -> int:

@@ -9,6 +9,11 @@
     targets = ["pkg/model.py::Model"]     what to compile besides what the files themselves say
     exclude = ["legacy/*"]                files that a check of a folder leaves out; patterns relative to this file
     probe = "off"                         whether other sizes of the inputs are tried after a run: "on" or "off"
+    device-files = ["gpus/box.json"]      GPUs in files, or folders of them; relative to this file
+
+    [tool.inductoscope.devices.box]       a GPU of one's own, `sim:box`: figures over those of a known one
+    base = "H100"
+    bandwidth_gbps = 2039
 
 Reads files only.  Whatever is wrong becomes a `ConfigError` whose message names file and line.
 """
@@ -25,7 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from inductoscope.protocol import devices
+from inductoscope.protocol import devices, own_devices
+from inductoscope.protocol.own_devices import OwnDevice, OwnDeviceError
 from inductoscope.protocol.report import Rung
 
 if sys.version_info >= (3, 11):
@@ -76,6 +82,7 @@ class Config:
     targets: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     probe: Probing | None = None
+    own: tuple[OwnDevice, ...] = ()
 
     def wanted(self, file: Path) -> tuple[str, ...]:
         """The names that `targets` asks for in a file."""
@@ -126,14 +133,16 @@ class _Reader:
         if not isinstance(self._table, dict):
             raise ConfigError(f"{self._path}: [tool.inductoscope] has to be a table.")
         known = {"device", "rung", "timeout", "memory", "python", "paths", "targets", "exclude", "probe"}
+        known |= {"devices", "device-files"}
         for key in self._table:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
                 meant = f"; is {close[0]} meant?" if close else f"; known are {', '.join(sorted(known))}."
                 raise ConfigError(f"{self._where(key)}: {key} is no setting of [tool.inductoscope]{meant}")
+        own = self._described(self._get("device-files", self._device_files) or ())
         return Config(
             path=self._path,
-            device=self._get("device", _device),
+            device=self._get("device", lambda value: _device(value, own)),
             rung=self._get("rung", _rung),
             timeout_s=self._get("timeout", _seconds),
             memory_bytes=self._get("memory", _bytes),
@@ -142,7 +151,50 @@ class _Reader:
             targets=self._get("targets", self._targets) or {},
             exclude=self._get("exclude", _strings) or (),
             probe=self._get("probe", _probing),
+            own=own,
         )
+
+    def _device_files(self, value: Any) -> tuple[OwnDevice, ...]:
+        """The GPUs in files and in the folders that are named."""
+        found: list[OwnDevice] = []
+        for name in _strings(value):
+            path = self._path.parent / name
+            if not path.exists():
+                raise _UnfitError(f"a list of files, and there is no {path}")
+            for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+                try:
+                    found.append(own_devices.read_file(file, found))
+                except OwnDeviceError as error:
+                    raise ConfigError(str(error)) from None
+        return tuple(found)
+
+    def _described(self, found: tuple[OwnDevice, ...]) -> tuple[OwnDevice, ...]:
+        """These GPUs and those of the tables `devices.NAME`."""
+        tables = self._table.get("devices", {})
+        if not isinstance(tables, dict):
+            raise ConfigError(
+                f"{self._where('devices')}: devices of [tool.inductoscope] has to hold a table for each GPU."
+            )
+        for key, table in tables.items():
+            try:
+                found = (*found, own_devices.read(key, table, str(self._path), found))
+            except OwnDeviceError as error:
+                raise ConfigError(f"{self._where_in_device(key, error.entry)}: {error}.") from None
+        return found
+
+    def _where_in_device(self, key: str, entry: str | None) -> str:
+        """The line of an entry of a device's table, else that of the table."""
+        quoted = rf"[\"']?{re.escape(key)}[\"']?"
+        header = rf"^\s*\[\s*tool\s*\.\s*inductoscope\s*\.\s*devices\s*\.\s*{quoted}\s*[\].]"
+        section = re.search(header, self._text, re.MULTILINE) or re.search(
+            rf"^\s*{quoted}\s*[=.]", self._text, re.MULTILINE
+        )
+        start = section.start() if section else 0
+        end = section.end() if section else None
+        if entry is not None:
+            found = re.compile(rf"(?<![\w.-])[\"']?{re.escape(entry)}[\"']?\s*=").search(self._text, start)
+            end = found.end() if found else end
+        return str(self._path) if end is None else f"{self._path}, line {self._text.count(chr(10), 0, end) + 1}"
 
     def _get(self, key: str, convert: Callable[[Any], T]) -> T | None:
         if key not in self._table:
@@ -205,9 +257,9 @@ def _strings(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _device(value: Any) -> str:
+def _device(value: Any, own: tuple[OwnDevice, ...]) -> str:
     try:
-        return devices.parse(_string(value)).text
+        return own_devices.named(_string(value), own)[0]
     except devices.UnknownDeviceError as error:
         raise _UnfitError(f"a device ({str(error).rstrip('.')})") from None
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from inductoscope.protocol.devices import UnknownDeviceError
 from inductoscope.server import config
 from inductoscope.server.ports import MakeRunner, Runner
 from inductoscope.server.settings import Settings
@@ -49,7 +50,12 @@ class Folders:
 
     def settings(self, file: str) -> Settings:
         """The settings that apply to a file."""
-        return self._folders[self.of(file)].settings.over(self._project(file))
+        settings, project = self._folders[self.of(file)].settings, self._project(file)
+        try:
+            return settings.over(project)
+        except UnknownDeviceError as error:
+            self._tell_once(f"The setting inductoscope.device should be a device ({error}); the default is used.")
+            return replace(settings, device=Settings().device).over(project)
 
     def wanted(self, file: str) -> tuple[str, ...]:
         """The targets that the project names in a file."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from inductoscope.protocol import own_devices
+from inductoscope.protocol.devices import UnknownDeviceError
 from inductoscope.protocol.messages import Target
+from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.report import Rung
 from inductoscope.server import config, sources, words
 from inductoscope.server.config import Probing
@@ -26,7 +29,7 @@ class Options:
 
     `targets` are names to restrict the check to; empty means all.  `what_if` are sets of inputs to ask about after each
     run, see `messages.Run`.  `probe` says whether other sizes are tried.  `kernel` is a part of the names of kernels
-    that are assembled before all others.
+    that are assembled before all others.  `own` are GPUs that the command line describes, beside those of the projects.
     """
 
     paths: tuple[Path, ...]
@@ -39,6 +42,17 @@ class Options:
     what_if: tuple[str, ...] = ()
     probe: Probing | None = None
     kernel: str | None = None
+    own: tuple[OwnDevice, ...] = ()
+
+    def device_in(self, settings: config.Config) -> tuple[str, OwnDevice | None]:
+        """The device of a project's files, and the GPU that it names where somebody described it.
+
+        Raises `CheckError` for one that is not known there.
+        """
+        try:
+            return own_devices.named(self.device or settings.device or "auto", (*self.own, *settings.own))
+        except UnknownDeviceError as error:
+            raise CheckError(f"--device: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,7 @@ def _scan_file(made: Plan, options: Options, file: Path, folders: dict[Path, con
     try:
         if file.parent not in folders:
             folders[file.parent] = config.nearest(file.parent)
+            options.device_in(folders[file.parent])
         settings = folders[file.parent]
         if walked and settings.excludes(file):
             return 0

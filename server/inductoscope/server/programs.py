@@ -30,7 +30,7 @@ class Programs:
         """A name for a run of the target as things are now, or as they were when `closure` was taken."""
         settings = self._folders.settings(target.file)
         program = meaning.program(self.closure(target) if closure is None else closure)
-        return freshness.fingerprint(target, settings.device, settings.rung, settings.interpreter, program)
+        return freshness.fingerprint(target, settings.device_identity, settings.rung, settings.interpreter, program)
 
     def learn(self, target: Target, then: Mapping[str, Meaning], files: Iterable[str]) -> dict[str, Meaning]:
         """A run that began with the closure `then` imported `files`; returns the closure that it was about."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from inductoscope.protocol import devices, messages
+from inductoscope.protocol import messages
 from inductoscope.protocol.devices import DeviceKind
 from inductoscope.protocol.messages import Message
 from inductoscope.protocol.report import Place, Rung
@@ -329,6 +329,7 @@ class Session:
         request = RunRequest(
             target=target,
             device=_real(settings.device) if purpose is Purpose.MEASURE else settings.device,
+            own=settings.own if purpose is Purpose.CHECK else None,
             rung=Rung.MEASURE if purpose is Purpose.MEASURE else settings.rung,
             overlays=self._documents.overlays(),
             timeout_s=settings.timeout_s,
@@ -400,7 +401,7 @@ class Session:
 
 def _real(device: str) -> str:
     """A device that something can be measured on: a simulated one gives way to what the machine has."""
-    return "auto" if devices.parse(device).kind is DeviceKind.SIMULATED else device
+    return "auto" if device.startswith(f"{DeviceKind.SIMULATED.value}:") else device
 
 
 def _is_broken(found: Scan) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from inductoscope.protocol import devices
+from inductoscope.protocol import devices, own_devices
 from inductoscope.protocol.codes import CODES
+from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.report import Rung
 from inductoscope.server.config import CHECK_RUNGS, Config, Probing
 
@@ -42,7 +43,8 @@ class Trust(enum.Enum):
 class Settings:
     """The settings of one workspace folder; `docs/lsp-extensions.md` describes each.
 
-    `memory_bytes` is None where nothing is set: the runner then keeps to a part of the machine's memory.
+    `memory_bytes` is None where nothing is set: the runner then keeps to a part of the machine's memory.  `own` is the
+    GPU that `device` names where the project describes it.
     """
 
     interpreter: tuple[str, ...] = ()
@@ -55,6 +57,12 @@ class Settings:
     hide: frozenset[str] = frozenset()
     inlay_hints: InlayHints = InlayHints.SHAPES
     probe: Probing = Probing.ON
+    own: OwnDevice | None = None
+
+    @property
+    def device_identity(self) -> str:
+        """A name for what is compiled for, which differs where any figure does."""
+        return self.device if self.own is None else f"{self.device} {self.own.identity}"
 
     def publishes(self, code: str) -> bool:
         """Whether findings of that code are shown as diagnostics."""
@@ -63,11 +71,17 @@ class Settings:
         return code not in self.hide and (default or code in self.show)
 
     def over(self, project: Config) -> Settings:
-        """These settings, with what they leave at its default taken from the project's own."""
+        """These settings, with what they leave at its default taken from the project's own.
+
+        Raises `devices.UnknownDeviceError` for a GPU that neither Inductoscope nor the project knows.
+        """
         unset = Settings()
+        device = project.device if self.device == unset.device and project.device else self.device
+        device, own = own_devices.named(device, project.own)
         return replace(
             self,
-            device=project.device if self.device == unset.device and project.device else self.device,
+            device=device,
+            own=own,
             rung=project.rung if self.rung is unset.rung and project.rung else self.rung,
             timeout_s=project.timeout_s if self.timeout_s == unset.timeout_s and project.timeout_s else self.timeout_s,
             memory_bytes=self.memory_bytes or project.memory_bytes,
@@ -112,8 +126,11 @@ def _codes(value: Any) -> frozenset[str]:
 
 
 def _device(value: Any) -> str:
+    """The device; a GPU that is not known by itself may be one that a project describes."""
     try:
         return devices.parse(value if isinstance(value, str) else repr(value)).text
+    except devices.UnknownGpuError:
+        return str(value).strip()
     except devices.UnknownDeviceError as error:
         raise _UnfitError(f"a device ({error})") from None
 

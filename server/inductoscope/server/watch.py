@@ -179,7 +179,8 @@ class Watch:
         request = self._runs.request(job)
         python = self._options.python or job.settings.python or ""
         program = meaning.program(closure)
-        return freshness.fingerprint(job.target, request.device, request.rung, (python,), program)
+        device = request.device if request.own is None else f"{request.device} {request.own.identity}"
+        return freshness.fingerprint(job.target, device, request.rung, (python,), program)
 
     def _job_changed(self, _: str) -> None:
         if not self._scheduler.keys:

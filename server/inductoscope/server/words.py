@@ -32,6 +32,8 @@ def device(text: str) -> str:
     """A device for people: `H200 (simulated)`, `CPU`, `CUDA`."""
     try:
         choice = devices.parse(text)
+    except devices.UnknownGpuError:  # one that somebody described
+        return f"{text.partition(':')[2]} (simulated)"
     except devices.UnknownDeviceError:
         return text
     return f"{choice.device.key} (simulated)" if choice.device is not None else text.upper()

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inductoscope.compiler import resource_findings
-from inductoscope.compiler.assembling import pool
+from inductoscope.compiler.assembling import pool, recorded
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.predict import predict
 from inductoscope.compiler.teller import Teller
 from inductoscope.protocol.devices import Device
@@ -40,13 +41,17 @@ def predicted(report: TargetReport, device: Device) -> TargetReport:
     return replace(report, kernels=tuple(_predicted(kernel, device) for kernel in report.kernels))
 
 
-def assembled(report: TargetReport, device: Device, teller: Teller, how: Assembling) -> TargetReport:
+def assembled(
+    report: TargetReport, device: Device, teller: Teller, how: Assembling, replay: Replay | None = None
+) -> TargetReport:
     """The report with the configurations and resources of its Triton kernels, each source assembled once.
+
+    The likely configuration is the one that `replay` has from the card, else the first that could be launched.
 
     Tells the report as far as it is after the kernels that somebody looks at, and after those of the forward pass.
     """
     with teller.phase("assemble", Rung.ASSEMBLE, "assembling kernels"):
-        done = _Assembly(report, device, teller, how).run()
+        done = _Assembly(report, device, teller, how, replay or Replay()).run()
     return replace(
         done,
         rung=Rung.ASSEMBLE,
@@ -65,7 +70,7 @@ class _Job:
 class _Assembly:
     """The kernels of one report on their way."""
 
-    def __init__(self, report: TargetReport, device: Device, teller: Teller, how: Assembling) -> None:
+    def __init__(self, report: TargetReport, device: Device, teller: Teller, how: Assembling, replay: Replay) -> None:
         from inductoscope.compiler.assembling.keys import toolchain  # they need Triton, which not everybody has
         from inductoscope.compiler.assembling.maker import Maker
 
@@ -74,6 +79,7 @@ class _Assembly:
         self._store = KernelStore(Path(how.store)) if how.store is not None else None
         self._maker = Maker(device, self._compiler, self._store)
         self._made: dict[str, Made] = {}
+        self._replay = replay
 
     def run(self) -> TargetReport:
         """Find or make them all."""
@@ -108,7 +114,7 @@ class _Assembly:
     def _merged(self) -> TargetReport:
         """The report with what is known of its kernels by now."""
         kernels = (
-            _with(kernel, self._made[kernel.source]) if kernel.source in self._made else kernel
+            _with(kernel, self._made[kernel.source], self._replay) if kernel.source in self._made else kernel
             for kernel in self._report.kernels
         )
         return predicted(replace(self._report, kernels=tuple(kernels)), self._device)
@@ -156,14 +162,15 @@ def _predicted(kernel: Kernel, device: Device) -> Kernel:
     return kernel if kernel.language is KernelLanguage.CPP else replace(kernel, predicted=predict(kernel, device))
 
 
-def _with(kernel: Kernel, made: Made) -> Kernel:
-    likely = next((config for config in made.configs if config.likely), None)
+def _with(kernel: Kernel, made: Made, replay: Replay) -> Kernel:
+    configs, note = recorded.configs(made.configs, kernel.source or "", replay)
+    likely = next((config for config in configs if config.likely), None)
     return replace(
         kernel,
-        configs=made.configs,
+        configs=configs,
         stored=made.stored,
         resources=_resources(likely) if likely is not None else None,
-        note=" ".join(filter(None, (kernel.note, made.problem))) or None,
+        note=" ".join(filter(None, (kernel.note, made.problem, note))) or None,
     )
 
 

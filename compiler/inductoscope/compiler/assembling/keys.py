@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import re
 import sys
 from dataclasses import astuple, dataclass
 
@@ -20,7 +19,6 @@ from inductoscope.protocol import kernel_store
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Assembler
 
-_OWN_NAME = (re.compile(r"'kernel_name': '(\w+)'"), re.compile(r"^@triton\.jit\b[^\n]*\ndef (\w+)\(", re.MULTILINE))
 _STEADY = sys.stdlib_module_names | {"torch", "triton"}
 
 
@@ -46,19 +44,11 @@ def toolchain(device: Device) -> Toolchain:
     return Toolchain(known, json.dumps(parts, default=str))
 
 
-def own_name(source: str) -> str | None:
-    """The name of the kernel's function in its own source."""
-    for pattern in _OWN_NAME:
-        if found := pattern.search(source):
-            return found[1]
-    return None
-
-
 def key(source: str, compiler: Toolchain) -> str | None:
     """The key of the kernel in `source`, or None where what it imports may change without the text changing."""
     if not _imports(source) <= _STEADY:
         return None
-    name = own_name(source)
+    name = kernel_store.own_name(source)
     text = kernel_store.nameless(source, name) if name is not None else source
     return _hash(text, compiler.identity)
 

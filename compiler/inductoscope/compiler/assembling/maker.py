@@ -52,7 +52,7 @@ class Maker:
         kept = self.store.facts(key) if self.store is not None and key is not None else None
         if kept is None:
             return None
-        name = keys.own_name(source)
+        name = kernel_store.own_name(source)
         try:
             kept = json.loads(kernel_store.named(json.dumps(kept), name)) if name is not None else kept
             return Made(tuple(codec.from_json(ConfigFact, one) for one in kept["configs"]), key)
@@ -66,7 +66,7 @@ class Maker:
             configs = assemble(source, self.device)
         except (AssembleError, SimulationUnavailableError) as error:
             return Made(problem=str(error))
-        name = keys.own_name(source) or kernel_store.NAME
+        name = kernel_store.own_name(source) or kernel_store.NAME
         contents = dict(_contents(configs, name))
         likely = next((index for index, one in enumerate(configs) if _is_usable(one)), 0)
         facts = tuple(_fact(index, one, contents, index == likely) for index, one in enumerate(configs))

@@ -54,11 +54,13 @@ class KernelBuilder:
             bytes_read=moved.read,
             bytes_written=moved.written,
             flops=flops(call, nodes),
-            launch=launch_of(source, nodes) if source and language is KernelLanguage.TRITON else None,
+            launch=launch_of(source, nodes, self.choices.replay)
+            if source and language is KernelLanguage.TRITON
+            else None,
             user_written=call.extern and source is not None,
             library=who_computes(call, nodes[0] if nodes else None, self.platform),
             operands=_operands(nodes) if call.extern else (),
-            choices=tuple(map(Choice, self.choices.candidates.get(chosen, ()))),
+            choices=tuple(Choice(way.name, way.us, way.chosen) for way in self.choices.candidates.get(chosen, ())),
             note=self.choices.by_node.get(chosen),
         )
 

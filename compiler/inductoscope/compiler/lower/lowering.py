@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import torch
 
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.compat.backend_refusals import kept_by_dynamo
 from inductoscope.compiler.fx_nodes import Allowance
@@ -42,6 +43,7 @@ from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
 from inductoscope.compiler.lower.who_computes import Platform
 from inductoscope.compiler.timeline import EAGER, OURS, Timeline
+from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
 
 _LOG = logging.getLogger(__name__)
@@ -51,6 +53,14 @@ Runner = Callable[..., Any]
 
 class Simulation(Protocol):
     """What lowering needs of a simulated device."""
+
+    @property
+    def device(self) -> Device:
+        """The GPU that is simulated."""
+
+    @property
+    def replay(self) -> Replay:
+        """What torch decided on the card, as far as that was recorded."""
 
     def compiling(self) -> contextlib.AbstractContextManager[Any]:
         """Around each call of Inductor."""
@@ -99,7 +109,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._depth = depth
         self._backward = backward
         self._simulation = _simulation() if device.startswith("sim:") else None
-        self._platform = Platform.of(device)
+        self._replay = self._simulation.replay if self._simulation is not None else Replay()
+        self._platform = Platform.of(self._simulation.device if self._simulation is not None else None)
         self._timeline = timeline or Timeline()
         self._caches = CacheLog(caches or UsersCaches(None), self._places, self._timeline)
         self._tidying = DynamoPasses()
@@ -196,7 +207,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         stages = GraphStages(graph_id, self._places, self._nodes_to_tell, lambda: self._reading(graph_id))
         stages.captured(model)
         graph = _Graph(graph_id, attempt, verdict, Signatures(names), BackwardPasses(self._backward), passes, stages)
-        choices = Choices()
+        choices = Choices(self._replay)
         recording = Recording(lambda noted: self._keep(graph, noted, choices))
         try:
             with contextlib.ExitStack() as stack:

@@ -14,7 +14,9 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat import autotuning
+from inductoscope.compiler.compat import card as timed
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.compat.caches import UserSettings
 
@@ -57,14 +59,27 @@ class RecordedKernel:
     __call__ = run
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A way to compute an operator; `us` and `chosen` are known where a card has timed it."""
+
+    name: str
+    us: float | None = None
+    chosen: bool | None = None
+
+
 @dataclass
 class Choices:
-    """Decisions that Inductor makes by timing, taken here by rule: a sentence and the candidates, by graph node."""
+    """Decisions that Inductor makes by timing: a sentence and the candidates, by graph node.
 
+    They are taken as `replay` has them recorded, else by rule.
+    """
+
+    replay: Replay = field(default_factory=Replay)
     by_node: dict[torch.fx.Node | None, str] = field(default_factory=dict)
-    candidates: dict[torch.fx.Node | None, tuple[str, ...]] = field(default_factory=dict)
+    candidates: dict[torch.fx.Node | None, tuple[Candidate, ...]] = field(default_factory=dict)
 
-    def note(self, node: torch.fx.Node | None, text: str, candidates: Sequence[str]) -> None:
+    def note(self, node: torch.fx.Node | None, text: str, candidates: Sequence[Candidate]) -> None:
         """Remember a sentence about the operator that is being lowered, and the ways to compute it by name."""
         if node is not None:
             self.by_node[node] = text
@@ -114,19 +129,39 @@ def _source_among(method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 def _selecting(original: Callable[..., Any], choices: Choices) -> Callable[..., Any]:
-    """max-autotune times each candidate on the device.  Take the library call, else Inductor's first template."""
+    """max-autotune times each candidate on the device.
+
+    Take the one that won on the card where that was recorded, else the library call, else Inductor's first template.
+    """
 
     def select(cache: Any, name: str, candidates: list[Any], *args: Any, **kwargs: Any) -> Any:
         usable = [candidate for candidate in candidates if candidate is not None]
+        if len(usable) > 1 and (won := _recorded(name, usable, args[0] if args else kwargs["input_nodes"], choices)):
+            usable = [won]
         if len(usable) > 1:
             library = [candidate for candidate in usable if autotuning.is_library_call(candidate)]
             choices.note(
                 compat.current_node(),
                 f"{name}: Inductor times {len(usable)} candidates on the device; "
                 f"shown is {'the library call' if library else 'the first template'}",
-                list(map(autotuning.candidate_name, usable)),
+                [Candidate(autotuning.candidate_name(candidate)) for candidate in usable],
             )
             usable = (library or usable)[:1]
         return original(cache, name, usable, *args, **kwargs)
 
     return select
+
+
+def _recorded(name: str, usable: Sequence[Any], input_nodes: Sequence[Any], choices: Choices) -> Any:
+    """The candidate that won on the card, if that was recorded and is one of these; None otherwise."""
+    recorded = choices.replay.choice(name, timed.layouts(input_nodes)) if choices.replay.has_choices else None
+    named = [(autotuning.candidate_name(candidate), candidate) for candidate in usable]
+    won = next((one for called, one in named if recorded is not None and called == recorded.winner), None)
+    if recorded is not None and won is not None:
+        times = {way.name: way.us for way in recorded.ways}
+        text = (
+            f"{name}: {recorded.winner} is the fastest of {len(recorded.ways)} candidates, {choices.replay.as_recorded}"
+        )
+        told = [Candidate(called, times.get(called), one is won) for called, one in named]
+        choices.note(compat.current_node(), text, told)
+    return won

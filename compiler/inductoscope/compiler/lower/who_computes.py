@@ -16,7 +16,7 @@ import torch
 from inductoscope.compiler.compat import inductor
 from inductoscope.compiler.compat import libraries as compat
 from inductoscope.compiler.lower.recording import Call
-from inductoscope.protocol import devices
+from inductoscope.protocol.devices import Device
 
 ATEN = "ATen"
 
@@ -70,9 +70,8 @@ class Platform:
     amd: bool = False
 
     @staticmethod
-    def of(device: str) -> Platform:
-        """The platform of a device as the report names it: of the simulated card, else of torch's build."""
-        simulated = devices.parse(device).device if device.startswith("sim:") else None
+    def of(simulated: Device | None) -> Platform:
+        """The platform of the simulated card, else of torch's build."""
         return Platform(simulated.is_amd if simulated is not None else torch.version.hip is not None)
 
 

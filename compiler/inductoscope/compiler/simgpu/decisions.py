@@ -1,22 +1,24 @@
 """Choices that Inductor makes by asking the card: whether padding a matmul pays, and the clock rate.
 
-Timing is replaced by a stated rule, and a note says what was assumed.  Choices for other devices are left to torch.
+Timing is replaced by what was recorded on the card, else by a stated rule, and a note says which.  Choices for other
+devices are left to torch.
 Autotuning and CUDA graphs are no matter of the device: whoever records Inductor's output settles them for every device.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat.card import Sizes, sizes_of
 from inductoscope.compiler.simgpu.patching import Patches
 from inductoscope.compiler.simgpu.records import Journal, Topic, innermost_in_trace
 from inductoscope.compiler.simgpu.target import TargetDevice
 from inductoscope.protocol.devices import Device
+from inductoscope.protocol.recording import RecordedPadding
 from inductoscope.protocol.report import Place
 
 
@@ -37,6 +39,11 @@ class Matmul:
     k: int
     n: int
     dtype: torch.dtype
+
+    @property
+    def sizes(self) -> Sizes:
+        """Batch, m, k and n."""
+        return self.batch, self.m, self.k, self.n
 
     @property
     def flops(self) -> float:
@@ -92,6 +99,10 @@ def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
             if key not in asked:
                 return original(key)
             matmul, place = asked.pop(key)
+            recorded = target.replay.padding(key, matmul.sizes)
+            if recorded is not None:
+                journal.note(Topic.PADDING, _recorded_text(matmul, recorded, target.replay.as_recorded), place)
+                return recorded.pads
             estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
             journal.note(Topic.PADDING, _padding_text(matmul, estimate), place)
             return estimate.pays
@@ -104,13 +115,7 @@ def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
 
 
 def _matmul(mat1: Any, mat2: Any) -> Matmul:
-    *batch, m, k = (_hint(size) for size in mat1.shape)
-    return Matmul(math.prod(batch), m, k, _hint(mat2.shape[-1]), mat1.dtype)
-
-
-def _hint(size: Any) -> int:
-    """The size of the example, for a symbolic size."""
-    return int(size) if isinstance(size, int) else int(size.node.hint)
+    return Matmul(*sizes_of(mat1, mat2), mat1.dtype)
 
 
 def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:
@@ -118,4 +123,14 @@ def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:
         f"The matmul {matmul.m}x{matmul.k}x{matmul.n} is not aligned; Inductor times two forms on the GPU. "
         f"Estimated here: plain {estimate.plain_us:.0f} us, padded {estimate.padded_us:.0f} us, "
         f"so the {'padded' if estimate.pays else 'plain'} form is shown."
+    )
+
+
+def _recorded_text(matmul: Matmul, recorded: RecordedPadding, as_recorded: str) -> str:
+    times = ""
+    if recorded.plain_us is not None and recorded.padded_us is not None:
+        times = f": plain {recorded.plain_us:.0f} us, padded {recorded.padded_us:.0f} us"
+    return (
+        f"The matmul {matmul.m}x{matmul.k}x{matmul.n} is not aligned; Inductor times two forms on the GPU. "
+        f"The {'padded' if recorded.pads else 'plain'} form is shown, {as_recorded}{times}."
     )

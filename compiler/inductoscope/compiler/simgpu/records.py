@@ -24,6 +24,7 @@ class Topic(enum.Enum):
     PADDING = "pad_mm"
     SELF_TEST = "self-test"
     VALUES = "values"
+    RECORDING = "recording"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import torch
 from torch.utils._pytree import tree_map
 
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat.own_frames import hide_frames_of
 from inductoscope.compiler.simgpu import (
     bodies,
@@ -31,6 +32,7 @@ from inductoscope.compiler.simgpu.records import IsUser, Journal, Note, Topic, U
 from inductoscope.compiler.simgpu.tape import Tape
 from inductoscope.compiler.simgpu.target import TargetDevice
 from inductoscope.protocol.devices import Device
+from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import DeviceSync
 
 _T = TypeVar("_T")
@@ -47,6 +49,17 @@ class Simulation:
     def device(self) -> Device:
         """The device in force."""
         return self._target.device
+
+    @property
+    def replay(self) -> Replay:
+        """What torch decided on the card, as far as that was recorded."""
+        return self._target.replay
+
+    def replaying(self, recording: Recording) -> None:
+        """From now on, decide as was recorded on the card; a note says so where that cannot be done."""
+        self._target.replay = Replay(recording, torch.__version__)
+        if self.replay.problem is not None:
+            self._journal.note(Topic.RECORDING, self.replay.problem)
 
     def compiling(self) -> contextlib.AbstractContextManager[None]:
         """Around a call of Inductor: the device is on, and Inductor starts no workers and replays no cached result."""

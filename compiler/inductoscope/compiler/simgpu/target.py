@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from inductoscope.compiler.card.replay import Replay
 from inductoscope.protocol.devices import Device
 
 
@@ -42,10 +43,11 @@ class DeviceProperties:
 
 
 class TargetDevice:
-    """Holds the device in force and its properties object."""
+    """Holds the device in force, its properties object, and what torch decided on the card where that was recorded."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self.replay = Replay()
         self.properties: Any = DeviceProperties(device)
 
     def change(self, device: Device) -> None:

@@ -76,14 +76,15 @@ def _configs(kernel: Kernel, report: TargetReport, view: View) -> Iterator[Rende
 def _cells(config: ConfigFact) -> tuple[str, ...]:
     """Configuration, registers, spills, shared memory, occupancy, and what else there is to say."""
     limited = f" ({config.limited_by})" if config.limited_by is not None else ""
-    said = "likely" if config.likely else ""
+    said = "likely" if config.likely and config.us is None else "fastest on the card" if config.likely else ""
+    took = words.duration(config.us) if config.us is not None else ""
     return (
         words.configuration(config),
         "-" if config.registers is None else str(config.registers),
         "-" if config.spills is None else str(config.spills),
         "-" if config.shared_bytes is None else words.size(config.shared_bytes),
         "-" if config.occupancy is None else f"{config.occupancy:.0%}{limited}",
-        "; ".join(filter(None, (said, config.rejected, config.problem))),
+        "; ".join(filter(None, (said, took, config.rejected, config.problem))),
     )
 
 

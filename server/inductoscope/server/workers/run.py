@@ -15,6 +15,7 @@ from typing import TypeAlias
 from inductoscope.protocol.codec import CodecError
 from inductoscope.protocol.messages import (
     Assembling,
+    Errand,
     Failure,
     FindingFound,
     Hello,
@@ -27,6 +28,8 @@ from inductoscope.protocol.messages import (
     RungDone,
     Target,
 )
+from inductoscope.protocol.own_devices import OwnDevice
+from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import Finding, Rung, TargetReport
 from inductoscope.server.workers import device, failures
 from inductoscope.server.workers.memory import MemoryStore
@@ -49,7 +52,8 @@ class RunRequest:
     `device` is `auto`, `cpu`, `cuda` or `sim:NAME`; `overlays` maps absolute paths to unsaved text; `timeout_s` is wall
     clock in seconds from the moment that the worker is ready; `memory_bytes` limits the resident memory of the worker
     and its children; `cwd` is the working folder of the program, by default the server's own; `memories` is where the
-    worker's memory of earlier runs lies, None for a run without.
+    worker's memory of earlier runs lies, None for a run without; `own` is the GPU that `device` names where somebody
+    described it.
     """
 
     target: Target
@@ -65,19 +69,24 @@ class RunRequest:
     probe_seconds: float = 0.0
     assembling: Assembling = field(default_factory=Assembling)
     memories: MemoryStore | None = None
+    own: OwnDevice | None = None
+    errand: Errand = Errand.REPORT
 
 
 @dataclass(frozen=True)
 class RunOutcome:
     """What a run came to: always a report; `failure` when it did not finish; `hello` when the worker could start.
 
-    `files` are the user's own files that the program imported, as far as the worker told.
+    `files` are the user's own files that the program imported, as far as the worker told.  `card` and `decisions` are
+    what the errands of these names bring.
     """
 
     report: TargetReport
     failure: Failure | None
     hello: Hello | None
     files: tuple[str, ...] = ()
+    card: OwnDevice | None = None
+    decisions: Recording | None = None
 
 
 class _Conversation:
@@ -92,6 +101,8 @@ class _Conversation:
         self.doing: str | None = None
         self.report: TargetReport | None = None
         self.files: tuple[str, ...] = ()
+        self.card: OwnDevice | None = None
+        self.decisions: Recording | None = None
         self.found: list[Finding] = []
 
     async def follow(self) -> Failure | None:
@@ -110,6 +121,7 @@ class _Conversation:
                     return await self._broken(None)
                 case RunDone():
                     self.report, self.files, self.memory = message.report, message.files, message.memory
+                    self.card, self.decisions = message.card, message.decisions
                     return None
                 case RunFailed():
                     self.report, self.files = message.report or self.report, message.files
@@ -190,7 +202,8 @@ async def converse(worker: WorkerProcess, hello: Hello, request: RunRequest, on_
     if failure is None and conversation.report is not None:
         if request.memories is not None and conversation.memory != told:
             request.memories.keep(conversation.memory, *about)
-        return RunOutcome(conversation.report, None, hello, conversation.files)
+        brought = conversation.card, conversation.decisions
+        return RunOutcome(conversation.report, None, hello, conversation.files, *brought)
     assert failure is not None  # without a failure there is a report
     known = conversation.report or failures.blank(request.target, request.device, request.rung)
     report = failures.with_failure(known, conversation.found, failure, request.target)
@@ -228,4 +241,6 @@ def _message(request: RunRequest, told: Memory) -> Run:
         assembling=request.assembling,
         memory_bytes=request.memory_bytes,
         memory=told,
+        own=request.own,
+        errand=request.errand,
     )
