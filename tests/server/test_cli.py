@@ -293,3 +293,15 @@ def test_a_benchmark_takes_some_time(project: Path, capsys: pytest.CaptureFixtur
 def test_a_log_that_cannot_be_written_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--log-file", str(project / "none" / "log")]) == 2
     assert "The log cannot be written to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("inputs", "why"), [("x=f32[4,,8]", "expected a size (a whole number), found ','"), ("", "no inputs are given")]
+)
+def test_inputs_that_cannot_be_read_are_refused_before_anything_runs(
+    project: Path, capsys: pytest.CaptureFixture[str], inputs: str, why: str
+) -> None:
+    assert main(["guards", "model.py", "--with", "x=f32[4]", "--with", inputs]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"inductoscope: --with '{inputs}' cannot be read: {why}")
+    assert (printed.err.count("\n"), printed.out) == (1, "")

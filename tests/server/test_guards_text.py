@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,12 @@ REPORT = TargetReport(
     what_if=(ASKED,),
 )
 
+ANY = Selection()
 
-def text(report: TargetReport, *parts: Part) -> str:
+
+def text(report: TargetReport, *parts: Part, wanted: Selection = ANY) -> str:
     console = Console(width=120, color_system=None, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(target(report, View(frozenset(parts), Path("/w"), lambda file, line: f"line {line}")))
+    console.print(target(report, View(frozenset(parts), Path("/w"), lambda file, line: f"line {line}"), wanted))
     return "\n".join(line.rstrip() for line in console.export_text().splitlines())
 
 
@@ -100,3 +103,19 @@ def test_a_selection_keeps_what_is_asked_for(
 ) -> None:
     kept = selection.of(REPORT)
     assert (kept.guards, kept.dimensions, kept.what_if) == (guards, dimensions, (ASKED,))
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(line=99), "no guard was made on line 99; those of this file come from lines 7, 8, 9"),
+        (Selection(argument="y"), "no guard is on y; there are guards on x, self.x_gain"),
+        (Selection(line=8, argument="x"), "no guard on x was made on line 8"),
+    ],
+)
+def test_who_asks_for_guards_that_are_none_is_told_which_there_are(selection: Selection, said: str) -> None:
+    assert f"  {said}\n" in text(REPORT, wanted=selection)
+
+
+def test_a_program_without_guards_has_none_to_ask_for() -> None:
+    assert "  no guards\n" in text(replace(REPORT, guards=(), dimensions=()), wanted=Selection(line=7))

@@ -182,6 +182,7 @@ def _guards(arguments: argparse.Namespace) -> int:
 
     _set_up_log(arguments)
     try:
+        _check_inputs(arguments.what_if)
         checked = _cancellable(check(_options(arguments)))
     except CheckError as error:
         if arguments.json:
@@ -189,14 +190,26 @@ def _guards(arguments: argparse.Namespace) -> int:
         _complain(str(error))
         return UNCHECKED
     wanted = Selection(arguments.line, arguments.argument)
-    report = replace(checked.report, targets=tuple(map(wanted.of, checked.report.targets)))
     if arguments.json:
-        _print_json(replace(report, targets=tuple(map(only_guards, report.targets))))
+        kept = tuple(only_guards(wanted.of(target)) for target in checked.report.targets)
+        _print_json(replace(checked.report, targets=kept))
     else:
-        print_guards(report, parts("all" if arguments.verbose else ""))
+        print_guards(checked.report, parts("all" if arguments.verbose else ""), wanted)
     for problem in checked.problems:
         _complain(problem)
     return UNCHECKED if checked.problems else OK
+
+
+def _check_inputs(texts: Sequence[str]) -> None:
+    """Whether each of `texts` can be read as sets of inputs.  Raises `CheckError`."""
+    from inductoscope.protocol import input_spec
+    from inductoscope.server.planning import CheckError
+
+    for text in texts:
+        try:
+            input_spec.parse(text)
+        except input_spec.InputSpecError as error:
+            raise CheckError(f"--with {text!r} cannot be read: {error}.") from None
 
 
 def _watch(arguments: argparse.Namespace) -> int:

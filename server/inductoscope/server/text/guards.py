@@ -46,6 +46,11 @@ _OUTCOME = {
 }
 
 
+_SIZE = re.compile(r"\.(?:size|stride)\(\).*")
+_MOST_NAMES = 8
+"""Arguments and attributes that are named."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which guards are wanted: those made on a line of the file, those about an argument; None for any."""
@@ -61,6 +66,22 @@ class Selection:
             dimensions=tuple(one for one in report.dimensions if self._wants_dimension(one, report.file)),
             probes=tuple(one for one in report.probes if self._wants_probe(one, report.file)),
         )
+
+    def nothing(self, report: TargetReport) -> str:
+        """What to say where none of the report's guards is wanted: which ones there are to ask for."""
+        told = [guard for guard in report.guards if not guard.internal]
+        if not told:
+            return "no guards"
+        on_line, about = replace(self, argument=None), replace(self, line=None)
+        if self.line is not None and not on_line.of(report).guards:
+            here = [(guard.file, guard.line) for guard in told if guard.file == report.file and guard.line]
+            made = f"those of this file come from {words.lines(here, report.file)}" if here else "no line is known"
+            return f"no guard was made on line {self.line}; {made}"
+        if self.argument is not None and not about.of(report).guards:
+            names = list(dict.fromkeys(_SIZE.sub("", guard.source) for guard in told))
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            return f"no guard is on {self.argument}; there are guards on {', '.join(names[:_MOST_NAMES])}{more}"
+        return f"no guard on {self.argument} was made on line {self.line}"
 
     def _wants_guard(self, guard: GuardFact, file: str) -> bool:
         here = self.line is None or (guard.file, guard.line) == (file, self.line)
@@ -88,12 +109,12 @@ def only_guards(report: TargetReport) -> TargetReport:
     )
 
 
-def target(report: TargetReport, view: View) -> Group:
-    """The guards of one target."""
-    return Group(*_target(report, view), gap())
+def target(report: TargetReport, view: View, wanted: Selection) -> Group:
+    """The guards of one target that are wanted."""
+    return Group(*_target(wanted.of(report), view, wanted.nothing(report)), gap())
 
 
-def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
+def _target(report: TargetReport, view: View, nothing: str) -> Iterator[RenderableType]:
     where = f"  {view.place(report.file, report.line)}  {words.device(report.device)}  {report.status.value}"
     yield Text.assemble((report.name, "bold"), where)
     if report.message is not None:
@@ -111,7 +132,7 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
             yield from _guards(guards, view)
             yield from _dimensions(dimensions, view)
     if not report.guards and not report.dimensions:
-        yield paragraph("no such guards" if report.graphs else "no guards", indent=2)
+        yield paragraph(nothing, indent=2)
     if report.probes:
         yield gap()
         yield paragraph("with other sizes", "bold", 2)

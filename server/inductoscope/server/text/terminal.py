@@ -127,11 +127,11 @@ def summed(report: Report) -> str:
     return f"{words.count(len(report.targets), 'target')}: {states}; {words.count(findings, 'finding')}"
 
 
-def print_guards(report: Report, shown: frozenset[Part]) -> None:
-    """The guards of every target."""
+def print_guards(report: Report, shown: frozenset[Part], wanted: guards.Selection) -> None:
+    """The guards of every target that are wanted."""
     view = View(shown, Path.cwd(), source_line)
     for target in report.targets:
-        write(console(), guards.target(target, view))
+        write(console(), guards.target(target, view, wanted))
 
 
 def print_devices() -> None:
