@@ -74,6 +74,15 @@ def named(text: str, own: Sequence[OwnDevice]) -> tuple[str, OwnDevice | None]:
     return choice.text, found
 
 
+def is_free(key: str) -> bool:
+    """Whether a described GPU may be called so."""
+    try:
+        _check_key(key, ())
+    except OwnDeviceError:
+        return False
+    return True
+
+
 def read(key: str, table: object, origin: str, known: Sequence[OwnDevice] = ()) -> OwnDevice:
     """The GPU `key` that `table` describes; `origin` names where it stands, `known` are others to be based on.
 

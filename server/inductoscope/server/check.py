@@ -87,6 +87,10 @@ class Runs:
         request = self.request(job)
         if job.scanned.inputs is None:
             return RunOutcome(_without_inputs(job, request), None, None)
+        return await self.run(job, request)
+
+    async def run(self, job: Job, request: RunRequest) -> RunOutcome:
+        """Do `request` with the interpreter of the job.  Raises `CheckError` when that is not there."""
         pool = self._pool(job)
         self._waiting[pool] += 1
         async with self._slots:

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_bench(commands.add_parser("bench", help="measure compiled against eager", epilog=_CHECK_HELP))
     _add_guards(commands.add_parser("guards", help="what compiled code is held to, and what would recompile"))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
-    commands.add_parser("devices", help="list what can be compiled for").set_defaults(command=_devices)
+    _add_devices(commands.add_parser("devices", help="list what can be compiled for, or record this machine's GPU"))
     commands.add_parser("version", help="print the version").set_defaults(command=_version)
     return parser
 
@@ -130,6 +130,13 @@ def _add_guards(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON, without what is not asked for")
     _add_common(parser)
     parser.set_defaults(command=_guards, rung="capture")
+
+
+def _add_devices(parser: argparse.ArgumentParser) -> None:
+    from inductoscope.server import devices_command
+
+    devices_command.add_arguments(parser)
+    parser.set_defaults(command=lambda arguments: devices_command.run(arguments, _cancellable))
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -304,13 +311,6 @@ def _device(text: str | None) -> tuple[str | None, tuple[OwnDevice, ...]]:
         return text.strip(), ()
     except (devices.UnknownDeviceError, own_devices.OwnDeviceError) as error:
         raise CheckError(f"--device: {error}") from None
-
-
-def _devices(_: argparse.Namespace) -> int:
-    from inductoscope.server.text.terminal import print_devices
-
-    print_devices()
-    return OK
 
 
 def _version(_: argparse.Namespace) -> int:

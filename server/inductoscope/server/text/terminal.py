@@ -8,20 +8,20 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.status import Status as StatusLine
-from rich.table import Table
 from rich.text import Text
 
-from inductoscope.protocol import devices
 from inductoscope.protocol.messages import Message, Progress, Target
+from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.report import Report, Status, TargetReport
 from inductoscope.server import sources, words
 from inductoscope.server.check import Watcher
 from inductoscope.server.difference import Difference
-from inductoscope.server.text import advice, changes, guards
+from inductoscope.server.text import advice, changes, devices, guards
 from inductoscope.server.text import report as text_of
 from inductoscope.server.text.view import Part, View
 
@@ -134,18 +134,9 @@ def print_guards(report: Report, shown: frozenset[Part], wanted: guards.Selectio
         write(console(), guards.target(target, view, wanted))
 
 
-def print_devices() -> None:
-    """The table of devices that `--device` takes."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("device", "what it is", "architecture", "memory", "bandwidth"):
-        table.add_column(title, no_wrap=True)
-    table.add_row("auto", "sim:H200 where it can be simulated, else cpu", "", "", "")
-    table.add_row("cpu", "this machine's processor: C++ kernels", "", "", "")
-    table.add_row("cuda", "a GPU of this machine", "", "", "")
-    for device in devices.DEVICES:
-        memory, bandwidth = f"{device.memory_mib / 1024:.0f} GiB", f"{device.bandwidth_gbps / 1000:.1f} TB/s"
-        table.add_row(device.text, f"{device.name}, simulated", device.arch, memory, bandwidth)
-    write(console(), table)
+def print_devices(shown: Sequence[OwnDevice]) -> None:
+    """The devices that `--device` takes, and every figure of `shown`."""
+    write(console(), devices.overview(shown))
 
 
 def source_line(file: str, line: int) -> str:
