@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -67,14 +68,18 @@ def _record(arguments: argparse.Namespace) -> int:
         found += running.kernelbench(arguments.kernelbench)
     wanted = (arguments.only or "").split(",")
     at, of = map(int, arguments.shard.split("/"))
-    texts, programs, begun = record.Texts(), {}, time.perf_counter()
-    for group, name, make in [one for one in found if any(part in one[1] for part in wanted)][at::of]:
-        if time.perf_counter() - begun > arguments.seconds:
-            print(f"out of time before {name}", flush=True)
-            break
-        programs[name] = one = side.record(group, make, texts)
-        print(f"{name:44s} {len(one.kernels):3d} kernels {one.seconds:6.2f} s  {one.error or ''}", flush=True)
-    record.write(arguments.out, side.made(), programs, texts if arguments.texts else None)
+    texts, begun = record.Texts(), time.perf_counter()
+    programs: dict[str, record.ProgramRecord] = {}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        for group, name, make in [one for one in found if any(part in one[1] for part in wanted)][at::of]:
+            if time.perf_counter() - begun > arguments.seconds:
+                print(f"out of time before {name}", flush=True)
+                break
+            programs[name] = one = side.record(group, make, texts)
+            print(f"{name:44s} {len(one.kernels):3d} kernels {one.seconds:6.2f} s  {one.error or ''}", flush=True)
+    finally:  # whoever ends a long run early keeps what there is
+        record.write(arguments.out, side.made(), programs, texts if arguments.texts else None)
     return int(any(one.error for one in programs.values()))
 
 
