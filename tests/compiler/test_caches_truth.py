@@ -110,7 +110,12 @@ def checked(
 
 
 def account(facts: tuple[CacheFact, ...]) -> list[tuple[str, str, str, str | None]]:
-    return sorted(((fact.cache, fact.graph, fact.result, fact.key) for fact in facts), key=str)
+    graphs = (fact for fact in facts if fact.cache in ("aot_autograd", "fx_graph"))
+    return sorted(((fact.cache, fact.graph, fact.result, fact.key) for fact in graphs), key=str)
+
+
+def of(cache: str, facts: tuple[CacheFact, ...]) -> list[CacheFact]:
+    return [fact for fact in facts if fact.cache == cache]
 
 
 @pytest.mark.parametrize("text", [TRAINING, OPTIONS, AUTOCAST], ids=["training", "options", "autocast"])
@@ -124,6 +129,10 @@ def test_keys_and_results_are_those_of_torch(text: str, tmp_path: Path, monkeypa
     assert account(facts) == plain(tmp_path, caches)
     assert {one[2] for one in first} <= {"miss", "bypass"}
     assert {fact.result for fact in facts if fact.cache == "fx_graph"} == {"hit"}
+    libraries = len(list(caches.rglob("*.main.so")))
+    built = of("cpp_code", facts)
+    assert {fact.result for fact in built} == {"hit"}
+    assert sum(int(fact.because[0].split()[0]) for fact in built) >= libraries > 0  # several graphs may share one
 
 
 def test_a_graph_like_an_earlier_one_of_the_run_is_a_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -149,14 +158,36 @@ def test_an_edit_is_told_as_what_became_different_since_the_run_before(tmp_path:
     file.write_text(OPTIONS)
     first, memory = checked(file, caches, monkeypatch)
     assert not caches.exists()
-    assert {fact.result for fact in first} == {"miss"}
+    assert {fact.result for fact in first if fact.graph} == {"miss"}
+    assert [fact.because for fact in of("cpp_code", first)] == [(f"0 of 1 C++ library lies built in {caches}",)]
     same, _ = checked(file, caches, monkeypatch, memory)
-    assert all(fact.because[-1] == "made of the same as in the run before" for fact in same)
+    assert all(fact.because[-1] == "made of the same as in the run before" for fact in of("fx_graph", same))
     file.write_text(OPTIONS.replace('"epilogue_fusion": False, ', "").replace("softmax", "log_softmax"))
     edited, _ = checked(file, caches, monkeypatch, memory)
-    for fact in edited:
+    for fact in (*of("fx_graph", edited), *of("aot_autograd", edited)):
         assert fact.phase is Phase.FORWARD
         assert fact.because[-1].startswith("compared with the run before: ")
         assert "the graph's code differs" in fact.because[-1]
         assert "torch._inductor.config.epilogue_fusion is True instead of False" in fact.because[-1]
         assert "inputs" not in fact.because[-1]
+
+
+def test_a_profile_of_an_earlier_run_tells_which_sizes_are_dynamic_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file, caches = tmp_path / "cached_model.py", tmp_path / "caches"
+    file.write_text(TRAINING)
+    (off,) = of("pgo", checked(file, caches, monkeypatch)[0])
+    assert (off.result, "job id" in off.because[0]) == ("off", True)
+    monkeypatch.setenv("TORCH_COMPILE_JOB_ID", "a job")
+    (miss,) = of("pgo", checked(file, caches, monkeypatch)[0])
+    assert (miss.result, miss.because[0].startswith("no profile in ")) == ("miss", True)
+    plain(tmp_path, caches)
+    (hit,) = of("pgo", checked(file, caches, monkeypatch)[0])
+    assert hit.result == "hit"
+    assert hit.because[0].endswith("which they are not here: x.shape[0]")
+    again = {graph for _, graph, *_ in plain(tmp_path, caches)}
+    assert again == {"0/0", "0/1"}  # torch agrees: the second size compiles nothing, only the change of grad mode does
+    file.write_text(TRAINING + "# an edit\n")
+    (other,) = of("pgo", checked(file, caches, monkeypatch)[0])
+    assert (other.result, other.because[0].endswith("says nothing of this code")) == ("miss", True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -48,3 +49,32 @@ def test_they_are_shown_only_when_asked_for_and_known():
 
 def test_a_fact_is_one_line_in_documents():
     assert caches.line(FACTS[2]) == "FX-graph cache, graph 0/0, backward: miss (no entry in /c; compared: x differs)"
+
+
+REMOTE = tuple(
+    CacheFact(f"remote_{name}", "off", ("only inside of Meta", f"config.{name} is not set"))
+    for name in ("pgo", "autotune")
+)
+
+
+def test_remote_caches_of_one_answer_are_one_entry():
+    program = CacheFact("remote_fx_graph", "unknown", ("nothing remote is asked", "config.fx is True"))
+    report = replace(REPORT, caches=(*FACTS[1:2], *REMOTE, program))
+    assert """\
+    the program, remote PGO, autotuning caches: off
+      only inside of Meta
+      config.pgo, config.autotune are not set
+    the program, remote FX-graph cache: unknown
+      nothing remote is asked
+      config.fx is True""" in shown(report, Part.CACHES)
+    assert caches.summary(report) == "FX-graph cache 1 hit"
+
+
+def test_why_something_is_not_known_is_said_once():
+    facts = (
+        CacheFact("aot_autograd", "unknown", ("elsewhere", "the same as before"), "0/0"),
+        CacheFact("fx_graph", "unknown", ("elsewhere", "x differs"), "0/0"),
+        CacheFact("fx_graph", "miss", ("y differs",), "0/1"),
+    )
+    told = caches.told(replace(REPORT, caches=facts))
+    assert [fact.because for fact in told] == [("elsewhere", "the same as before"), ("x differs",), ("y differs",)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -14,17 +15,24 @@ from inductoscope.compiler.compat.caches import Identity
 from inductoscope.compiler.lower import LowerFacts, UsersCaches, cache_keys
 from inductoscope.protocol.messages import Memory, Run
 
+_WITHOUT_THE_CARD = (
+    "the entries lie where the GPU is, and a key holds the GPU, its CUDA version and torch's build: "
+    "none that is made without the card is one of the program there"
+)
+"""What `CacheBase.get_system` and `torch_key` put into keys (2.5 to 2.15)."""
+
 
 def users_caches(request: Run) -> UsersCaches:
     """The caches that the user's program would have, and what is remembered of them.  To be called after its import,
     which may have named a folder."""
     simulated = request.device.startswith("sim:")
-    folder = None if simulated else scratch.users_inductor_cache() or caches.default_folder()
     before = cache_keys.recalled(request.memory.target)
-    found = UsersCaches(folder, before)
+    if simulated:
+        return UsersCaches(None, before, _WITHOUT_THE_CARD)
+    folder = scratch.users_folder(scratch.INDUCTOR) or caches.default_folder()
+    found = UsersCaches(folder, before, triton=scratch.users_folder(scratch.TRITON))
     if found.has_entries and not caches.keys_are_checked():
-        why = f"keys made here were not found to be those of plain programs on torch {torch.__version__}"
-        return UsersCaches(None, before, why)
+        return replace(found, unknown=caches.unchecked())
     if found.identity is Identity.REAL and (key := _remembered_key(request.memory.interpreter)):
         caches.know_torch_sources_key(key)
     return found

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from inductoscope.protocol import scratch
 
-CACHE_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+INDUCTOR, TRITON = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
+CACHE_VARIABLES = (INDUCTOR, TRITON)
 """Environment variables that name the folders of these caches."""
 
 
@@ -32,9 +33,8 @@ def keep_caches_in(folder: Path) -> None:
         os.environ[variable] = str(folder / variable.lower())
 
 
-def users_inductor_cache() -> Path | None:
-    """The folder that the user names for Inductor's caches: in the program itself, else in its environment; or None."""
-    variable = CACHE_VARIABLES[0]
+def users_folder(variable: str) -> Path | None:
+    """The folder that the user names by one of `CACHE_VARIABLES`: in the program itself, else in its environment."""
     now = os.environ.get(variable)
     if now is not None and Path(now).name != variable.lower():
         return Path(now)

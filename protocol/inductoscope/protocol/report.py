@@ -716,12 +716,12 @@ class CudaGraphs:
 
 @dataclass(frozen=True)
 class CacheFact:
-    """What one of torch's caches does with a graph when the program is started now, with its own cache folder.
+    """What one of torch's caches does with a graph, or with the program, when that is started now.
 
-    `cache` is `aot_autograd` or `fx_graph`; `result` is hit, miss, bypass (torch refuses the graph), off, or unknown.
-    `because` are phrases: where an entry lies, what the key differs in from the nearest one that was made earlier, or
-    torch's own reason to refuse.  `key` is torch's own key, null where no folder has entries to look for.  `file` and
-    `line` are those of an operator that is refused.
+    `cache` is one of those that `docs/report.md` lists; `result` is hit, miss, bypass (torch refuses the graph), off,
+    unknown, or on (in use, with no answer of its own).  `because` are phrases: where an entry lies, what the key
+    differs in from the nearest one that was made earlier, or torch's own reason to refuse.  `key` is torch's own key,
+    null where no folder has entries to look for.  `file` and `line` are those of an operator that is refused.
     """
 
     cache: str

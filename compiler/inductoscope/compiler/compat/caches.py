@@ -111,6 +111,11 @@ class UserSettings:
             _values(functorch_config(), functorch),
         )
 
+    @property
+    def everything(self) -> dict[str, Any]:
+        """Both by name."""
+        return {**self.inductor, **self.functorch}
+
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
         """As if no run of ours had changed them."""
@@ -201,6 +206,11 @@ def keys_are_checked() -> bool:
     return torch.__version__.startswith(CHECKED)
 
 
+def unchecked() -> str:
+    """Why a folder with entries cannot be looked into on this torch."""
+    return f"keys made here were not found to be those of plain programs on torch {torch.__version__}"
+
+
 def default_folder() -> Path:
     """Where torch keeps its caches when nothing is configured (`default_cache_dir`, 2.3 to 2.15)."""
     return Path(importlib.import_module("torch._inductor.runtime.cache_dir_utils").default_cache_dir())
@@ -220,11 +230,6 @@ def know_torch_sources_key(key: bytes) -> None:
 def version_text() -> str:
     """The version of torch with its commit."""
     return f"{torch.__version__} {torch.version.git_version}"
-
-
-def profile_is_kept() -> bool:
-    """Whether Dynamo remembers from run to run which sizes were dynamic: only for a program with a job id (2.6)."""
-    return bool(getattr(torch.compiler.config, "job_id", None))
 
 
 def _values(config: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -22,23 +22,27 @@ from inductoscope.protocol.report import CacheFact, Phase
 
 _LOG = logging.getLogger(__name__)
 
+ELSEWHERE = "the entries lie where the GPU is"
 HIT, MISS, BYPASS, OFF, UNKNOWN = "hit", "miss", "bypass", "off", "unknown"
 _FOLDERS = ("fxgraph", "aotautograd")
 
 
 @dataclass(frozen=True)
 class UsersCaches:
-    """The cache folder that the user's program has, None where its entries cannot be found, for the reason `unknown`;
-    and the keys of the run before."""
+    """The cache folder that the user's program has, None where that is on another machine; the keys of the run before;
+    why keys that are made here cannot be looked up, if so; and the folder that the user names for Triton's cache."""
 
     folder: Path | None
     before: tuple[Known, ...] = ()
-    unknown: str = "the entries lie where the GPU is"
+    unknown: str | None = None
+    triton: Path | None = None
 
     @property
     def has_entries(self) -> bool:
-        """Whether anything was ever saved there."""
-        return self.folder is not None and any((self.folder / name).is_dir() for name in _FOLDERS)
+        """Whether anything was ever saved there that can be found again."""
+        if self.folder is None or self.unknown is not None:
+            return False
+        return any((self.folder / name).is_dir() for name in _FOLDERS)
 
     @property
     def identity(self) -> Identity:
@@ -82,9 +86,9 @@ class CacheLog:
                 self._entries.append(entry)
                 made.append((entry, one))
 
-        with compat.asked(settings, self.users.identity, note, lambda: self._reading(graph)):
+        with compat.asked(settings, self.users.identity, note, lambda: self.reading(graph)):
             yield
-        with self._reading(graph):
+        with self.reading(graph):
             for entry, one in made:
                 entry.conditions = one.conditions()
 
@@ -97,7 +101,7 @@ class CacheLog:
         return tuple(entry.known for entry in self._entries)
 
     @contextlib.contextmanager
-    def _reading(self, graph: str) -> Iterator[None]:
+    def reading(self, graph: str) -> Iterator[None]:
         """Around what only looks: it takes time of its own and must not change the run."""
         try:
             with self.timeline.phase(OURS):
@@ -132,8 +136,8 @@ class CacheLog:
             if entry.serves(known.key, one):
                 return HIT, [f"graph {entry.known.graph} of this run makes the same key and is saved before"]
         compared = self._compared(known)
-        if folder is None:
-            return UNKNOWN, [self.users.unknown, *compared]
+        if folder is None or self.users.unknown is not None:
+            return UNKNOWN, [self.users.unknown or ELSEWHERE, *compared]
         if not self.users.has_entries:
             return MISS, [f"nothing was ever saved in {folder}", *compared]
         return MISS, [f"no entry in {folder}", *compared]

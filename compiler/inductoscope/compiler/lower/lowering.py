@@ -38,6 +38,7 @@ from inductoscope.compiler.lower.memory import add, memory_of
 from inductoscope.compiler.lower.overwritten import overwritten_finding
 from inductoscope.compiler.lower.passes import PassWatch
 from inductoscope.compiler.lower.places import Ownership, Places
+from inductoscope.compiler.lower.program_caches import ProgramCaches
 from inductoscope.compiler.lower.record_mode import Choices, record_mode, settings, users_settings
 from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
@@ -112,7 +113,9 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._replay = self._simulation.replay if self._simulation is not None else Replay()
         self._platform = Platform.of(self._simulation.device if self._simulation is not None else None)
         self._timeline = timeline or Timeline()
-        self._caches = CacheLog(caches or UsersCaches(None), self._places, self._timeline)
+        users = caches or UsersCaches(None)
+        self._caches = CacheLog(users, self._places, self._timeline)
+        self._program_caches = ProgramCaches(users, self._caches.reading)
         self._tidying = DynamoPasses()
         self._nodes_to_tell = Allowance(MOST_NODES)
         self._graphs: list[_Graph] = []
@@ -138,13 +141,14 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         for graph in self._graphs:
             memory = add(memory, graph.memory)
         verdicts = [graph.verdict for graph in self._graphs]
+        kernels = tuple(kernel for graph in self._graphs for kernel in graph.kernels)
         return LowerFacts(
             fusion_groups=tuple(group for graph in self._graphs for group in graph.groups),
-            kernels=tuple(kernel for graph in self._graphs for kernel in graph.kernels),
+            kernels=kernels,
             wrappers=tuple(wrapper for graph in self._graphs for wrapper in graph.wrappers),
             memory=memory,
             cudagraphs=cudagraphs.summary(verdicts),
-            caches=self._caches.facts(),
+            caches=(*self._caches.facts(), *self._program_caches.facts(kernels)),
             cache_keys=self._caches.keys(),
             passes=tuple(fact for graph in self._graphs for fact in graph.passes.facts()),
             fx_graphs=tuple(told for graph in self._graphs for told in graph.stages.graphs),
@@ -211,8 +215,10 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         recording = Recording(lambda noted: self._keep(graph, noted, choices))
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(self._caches.watching(graph_id, attempt, users_settings(options)))
-                stack.enter_context(record_mode(choices))
+                own = users_settings(options)
+                started = self._program_caches.compiling(graph_id, attempt, {**own.everything, **options})
+                stack.enter_context(self._caches.watching(graph_id, attempt, own))
+                stack.enter_context(record_mode(choices, started))
                 stack.enter_context(recording.watching())
                 stack.enter_context(graph.passes.watching())
                 stack.enter_context(graph.stages.watching())

@@ -91,14 +91,21 @@ def settings(user: Mapping[str, Any]) -> dict[str, Any]:
     return {**user, **compat.known_settings(compat.inductor_config(), _INDUCTOR)}
 
 
+def _nothing(_method: str, _args: Sequence[Any]) -> None:
+    """For those who need not know."""
+
+
 @contextlib.contextmanager
-def record_mode(choices: Choices) -> Iterator[None]:
-    """Keep Inductor from starting anything for the duration of the block."""
+def record_mode(choices: Choices, on_start: Callable[[str, Sequence[Any]], None] = _nothing) -> Iterator[None]:
+    """Keep Inductor from starting anything for the duration of the block.
+
+    `on_start` is told of each compiler that it would start: the method of AsyncCompile and its arguments.
+    """
     functorch = compat.functorch_config()
     with contextlib.ExitStack() as stack:
         enter = stack.enter_context
         enter(functorch.patch(compat.known_settings(functorch, _FUNCTORCH)))
-        enter(compat.async_compile_replaced(_recorder_of))
+        enter(compat.async_compile_replaced(lambda method: _recorder_of(method, on_start)))
         # Inductor asks the CPU for its vector instructions, then builds and loads a library for each to see whether the
         # C++ compiler knows them too.  That takes seconds and starts g++, so the CPU's answer is taken as it is: right
         # wherever compiling for this CPU works at all.  A user's own TORCHINDUCTOR_VEC_ISA_OK holds.
@@ -109,10 +116,11 @@ def record_mode(choices: Choices) -> Iterator[None]:
         yield
 
 
-def _recorder_of(method: str) -> Callable[..., Any]:
+def _recorder_of(method: str, on_start: Callable[[str, Sequence[Any]], None]) -> Callable[..., Any]:
     """A replacement for a method of AsyncCompile: keeps the source, starts nothing."""
 
     def record(_self: Any, *args: Any, **kwargs: Any) -> RecordedKernel:
+        on_start(method, (*args, *kwargs.values()))
         return RecordedKernel(_source_among(method, args, kwargs))
 
     return record

@@ -35,7 +35,7 @@ def _caches(report: TargetReport) -> Iterator[Block]:
     """What torch's caches would do; an operator that they refuse with its line."""
     if report.caches:
         yield Heading(f"Torch's caches, if the program were started now: {caches.summary(report)}")
-        yield Points(tuple(_cache(fact, report.file) for fact in report.caches))
+        yield Points(tuple(_cache(fact, report.file) for fact in caches.told(report)))
 
 
 def _cache(fact: CacheFact, own: str) -> str:

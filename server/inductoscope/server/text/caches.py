@@ -21,7 +21,7 @@ def cache_facts(report: TargetReport, view: View) -> Iterator[RenderableType]:
         return
     yield gap()
     yield paragraph(f"torch's caches, if the program were started now: {caches.summary(report)}", "bold", 2)
-    for fact in report.caches:
+    for fact in caches.told(report):
         yield indented(Text.assemble(f"{caches.subject(fact)}, {caches.name(fact)}: ", _result(fact)), 4)
         yield from (paragraph(because, "dim", 6) for because in fact.because)
         if fact.file is not None and fact.line is not None:
