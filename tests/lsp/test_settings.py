@@ -116,6 +116,30 @@ async def test_the_project_fills_what_the_editor_leaves_at_its_default(tmp_path:
     assert f.settings(str(tmp_path / "model.py")).device == "cuda"
 
 
+async def test_the_editor_can_name_a_device_of_the_project(tmp_path: Path) -> None:
+    table = '[tool.inductoscope.devices.box]\nbase = "H100"\nclock_mhz = '
+    (tmp_path / "pyproject.toml").write_text(table + "1000\n")
+    told: list[str] = []
+    f = folders(told)
+    await f.configure(str(tmp_path), read({"device": "sim:Box"}).settings)
+    settings = f.settings(str(tmp_path / "a.py"))
+    assert settings.device == "sim:box" and settings.own is not None and settings.own.device.clock_mhz == 1000
+    (tmp_path / "pyproject.toml").write_text(table + "1200\n")
+    f.forget_projects()
+    assert f.settings(str(tmp_path / "a.py")).device_identity != settings.device_identity
+    assert told == []
+
+
+async def test_a_device_that_no_project_describes_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.inductoscope]\ndevice = "cpu"\n')
+    told: list[str] = []
+    f = folders(told)
+    await f.configure(str(tmp_path), read({"device": "sim:abacus"}).settings)
+    assert [f.settings(str(tmp_path / name)).device for name in ("a.py", "b.py")] == ["cpu", "cpu"]
+    (problem,) = told
+    assert problem.startswith("The setting inductoscope.device should be a device (No GPU named 'abacus'")
+
+
 async def test_a_project_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.inductoscope]\ndevice = 7\n")
     told: list[str] = []

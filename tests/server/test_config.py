@@ -74,6 +74,31 @@ def test_the_nearest_file_counts_and_none_is_fine(tmp_path: Path) -> None:
         ('devise = "cpu"', "line 5: devise is no setting of [tool.inductoscope]; is device meant?"),
         ("zzz = 1", "zzz is no setting of [tool.inductoscope]; known are device,"),
         ("x = [", "is not valid TOML"),
+        ("devices = 3", "line 5: devices of [tool.inductoscope] has to hold a table for each GPU."),
+        ("devices.box = 3", "line 5: the device box has to be a table of figures."),
+        ("devices.box = {clock_mhz = 3}", "line 5: a device needs `base`"),
+        (
+            '\n[tool.inductoscope.devices.box]\nbase = "H100"\nclock_mhz = 0',
+            "line 8: clock_mhz has to be a whole number",
+        ),
+        ('\n[tool.inductoscope.devices.box]\nbase = "H100"\nclok_mhz = 0', "line 8: clok_mhz is no figure of a device"),
+        (
+            '[tool.inductoscope.devices.a]\nbase = "H100"\n[tool.inductoscope.devices.b]\nbase = "Q"',
+            "line 8: base has to be a known GPU",
+        ),
+        (
+            '[tool.inductoscope.devices.a]\nbase = "H100"\n[tool.inductoscope.devices.a.limits]\nwarps = 2',
+            "line 8: warps is no limit of a device; is warp meant?",
+        ),
+        (
+            '[tool.inductoscope.devices.H200]\nbase = "H100"',
+            "line 5: H200 is a device that Inductoscope knows by itself",
+        ),
+        (
+            'device-files = ["gone.json"]',
+            "line 5: device-files of [tool.inductoscope] has to be a list of files, and there",
+        ),
+        ('device = "sim:box"', "line 5: device of [tool.inductoscope] has to be a device (No GPU named 'box'"),
     ],
 )
 def test_mistakes_are_sentences_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -82,6 +107,24 @@ def test_mistakes_are_sentences_with_file_and_line(tmp_path: Path, text: str, me
         read(path)
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
+
+
+def test_devices_of_ones_own_in_tables_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "gpus").mkdir()
+    (tmp_path / "gpus" / "one.json").write_text('{"base": "A100", "clock_mhz": 1000}')
+    (tmp_path / "two.json").write_text('{"key": "second", "base": "one"}')
+    text = 'device = "sim:BOX"\ndevice-files = ["gpus", "two.json"]\n'
+    config = read(write(tmp_path, text + '[tool.inductoscope.devices.box]\nbase = "second"\nmemory_mib = 1000\n'))
+    assert [own.device.key for own in config.own] == ["one", "second", "box"]
+    assert config.device == "sim:box"
+    box = config.own[-1].device
+    assert (box.clock_mhz, box.memory_mib, box.source) == (1000, 1000, str(config.path))
+
+
+def test_a_device_file_that_cannot_be_used_is_told_with_its_own_place(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text('{"base": "A100",\n"clock_mhz": "fast"}')
+    with pytest.raises(ConfigError, match=r"one\.json, line 2: clock_mhz has to be a whole number above 0\."):
+        read(write(tmp_path, 'device-files = ["one.json"]'))
 
 
 def test_a_table_that_is_none_and_a_file_that_is_no_text(tmp_path: Path) -> None:

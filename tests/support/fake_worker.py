@@ -33,6 +33,8 @@ from inductoscope.protocol.messages import (
     from_wire,
     to_wire,
 )
+from inductoscope.protocol.own_devices import OwnDevice
+from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import Finding, Rung, Span, Status, TargetReport
 
 
@@ -68,6 +70,14 @@ class Script:
 
     def done(self, **changes: Any) -> Script:
         return self._add("done", changes)
+
+    def recorded(self, card: Any, decisions: Any) -> Script:
+        """Answer an errand with an OwnDevice and a Recording, both in JSON form, either of them None."""
+        return self._add("recorded", card, decisions)
+
+    def report_own(self) -> Script:
+        """Put the device of the run into the report's message, with its clock where somebody described it."""
+        return self._add("report_own")
 
     def failed(self, kind: FailureKind, message: str, place: Span | None = None) -> Script:
         return self._add("failed", kind.value, message, codec.to_json(place))
@@ -183,6 +193,15 @@ class _Player:
 
     def _done(self, changes: dict[str, Any]) -> None:
         self._send(RunDone(1, self._report(changes)))
+
+    def _recorded(self, card: Any, decisions: Any) -> None:
+        own = None if card is None else codec.from_json(OwnDevice, card)
+        decided = None if decisions is None else codec.from_json(Recording, decisions)
+        self._send(RunDone(1, self._report({}), card=own, decisions=decided))
+
+    def _report_own(self) -> None:
+        own = self._run.own
+        self._done({"message": f"{self._run.device} {own.device.clock_mhz if own is not None else '-'}"})
 
     def _failed(self, kind: str, message: str, place: Any) -> None:
         span = None if place is None else codec.from_json(Span, place)

@@ -152,6 +152,21 @@ def to_table(own: OwnDevice) -> dict[str, Any]:
     return table
 
 
+def to_text(own: OwnDevice) -> str:
+    """The device file: indented JSON, with one line for each recorded decision."""
+    table = to_table(own)
+    recording: dict[str, Any] = table.get("recording", {})
+    lists: dict[str, list[Any]] = {}
+    for name in ("paddings", "choices", "kernels") if recording else ():
+        lists[name] = recording[name]
+        recording[name] = f"<{name}>"
+    text = json.dumps(table, indent=1, ensure_ascii=False)
+    for name, items in lists.items():
+        lines = ",\n   ".join(json.dumps(item, ensure_ascii=False) for item in items)
+        text = text.replace(f'"<{name}>"', f"[\n   {lines}\n  ]" if items else "[]")
+    return text + "\n"
+
+
 def _place(path: Path, text: str, entry: str | None) -> str:
     found = re.search(rf'"{re.escape(entry)}"\s*:', text) if entry is not None else None
     return f"{path}, line {text.count(chr(10), 0, found.start()) + 1}" if found else str(path)

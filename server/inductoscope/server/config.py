@@ -186,9 +186,9 @@ class _Reader:
         """The line of an entry of a device's table, else that of the table."""
         quoted = rf"[\"']?{re.escape(key)}[\"']?"
         header = rf"^\s*\[\s*tool\s*\.\s*inductoscope\s*\.\s*devices\s*\.\s*{quoted}\s*[\].]"
-        section = re.search(header, self._text, re.MULTILINE) or re.search(
-            rf"^\s*{quoted}\s*[=.]", self._text, re.MULTILINE
-        )
+        dotted = rf"^\s*(devices\s*\.\s*)?{quoted}\s*[=.]"
+        ways = (header, dotted, r"^\s*devices\s*=")
+        section = next(filter(None, (re.search(way, self._text, re.MULTILINE) for way in ways)), None)
         start = section.start() if section else 0
         end = section.end() if section else None
         if entry is not None:

@@ -114,7 +114,7 @@ def _record(arguments: argparse.Namespace, cancellable: RunIt) -> int:
     )
     recorded = cancellable(recording.record(options))
     own = recording.called(recorded.own, arguments.output)
-    text = json.dumps(own_devices.to_table(own), indent=1, ensure_ascii=False) + "\n"
+    text = own_devices.to_text(own)
     if arguments.output is None:
         _write(text)
     else:

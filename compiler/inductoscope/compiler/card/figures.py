@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from inductoscope.protocol import devices, own_devices
 from inductoscope.protocol.devices import FIGURES, Device, FigureSource, Limits, Vendor
 from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.recording import Measured, Recording
+
+logger = logging.getLogger(__name__)
 
 Bench = Callable[[Callable[[], object]], float]
 """The median milliseconds of a call."""
@@ -124,23 +127,33 @@ def _limits(properties: Any, base: Device) -> Limits:
 
 
 def _measured(bench: Bench | None) -> tuple[Measured, ...]:
-    """How fast the card copies and multiplies; nothing where that cannot be timed."""
+    """How fast the card copies and multiplies; nothing where that cannot be timed, which the log tells."""
+    found: list[Measured] = []
     if bench is None:
         return ()
-    found: list[Measured] = []
-    if _room() >= 2 * _COPY_BYTES:
-        source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device="cuda")
-        target = torch.empty_like(source)
-        rate = 2 * _COPY_BYTES / (bench(lambda: target.copy_(source)) * 1e6)
-        method = f"copy of 1 GiB, read and written ({_METHOD})"
-        found.append(Measured("copy", round(rate, 1), "GB/s", method))
-        del source, target
-    if _room() >= 8 * _MATRIX**2:
-        left = torch.randn(_MATRIX, _MATRIX, dtype=torch.float16, device="cuda")
-        rate = 2 * _MATRIX**3 / (bench(lambda: left @ left) * 1e9)
-        method = f"float16 matmul of {_MATRIX}x{_MATRIX}x{_MATRIX} ({_METHOD})"
-        found.append(Measured("matmul", round(rate, 1), "TFLOP/s", method))
+    for measure in (_copying, _multiplying):
+        try:
+            found += measure(bench)
+        except Exception:  # a driver, a missing C compiler, and whoever else uses the card can each be in the way
+            logger.warning("%s could not be timed", measure.__name__, exc_info=True)
     return tuple(found)
+
+
+def _copying(bench: Bench) -> Iterator[Measured]:
+    if _room() < 2 * _COPY_BYTES:
+        return
+    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    rate = 2 * _COPY_BYTES / (bench(lambda: target.copy_(source)) * 1e6)
+    yield Measured("copy", round(rate, 1), "GB/s", f"copy of 1 GiB, read and written ({_METHOD})")
+
+
+def _multiplying(bench: Bench) -> Iterator[Measured]:
+    if _room() < 8 * _MATRIX**2:
+        return
+    left = torch.randn(_MATRIX, _MATRIX, dtype=torch.float16, device="cuda")
+    rate = 2 * _MATRIX**3 / (bench(lambda: left @ left) * 1e9)
+    yield Measured("matmul", round(rate, 1), "TFLOP/s", f"float16 matmul of {_MATRIX} cubed ({_METHOD})")
 
 
 def _room() -> int:

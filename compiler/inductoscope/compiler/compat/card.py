@@ -2,14 +2,15 @@
 
 Private parts of torch: `pad_mm.should_pad_bench_key` and `is_padded_faster` (padding of matmuls),
 `AlgorithmSelectorCache.add_feedback_saver` and `key_of` (autotuning between kernels), and
-`CachingAutotuner.benchmark_all_configs` with `launchers`, `filename` (configurations of one kernel).  Their text was
-read in torch 2.11 and 2.13; what another version lacks is not recorded there, and the log names it.
+`CachingAutotuner.benchmark_all_configs` with `launchers`, `filename` (configurations of one kernel).  Run with made-up
+times on torch 2.11 to 2.15; what another version lacks is not recorded there, and the log names it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ import torch
 
 from inductoscope.compiler.compat import inductor
 from inductoscope.compiler.compat.inductor import Point
+
+logger = logging.getLogger(__name__)
 
 Sizes = tuple[int, int, int, int]
 
@@ -127,7 +130,8 @@ def _padding(original: Callable[..., bool], sizes: Mapping[str, Sizes], ear: Ear
     def is_padded_faster(key: str, ori_time: float, pad_time: float) -> bool:
         verdict = original(key, ori_time, pad_time)
         if key in sizes:
-            ear.padding(key, sizes[key], ori_time, pad_time, bool(verdict))
+            with _unharmed():
+                ear.padding(key, sizes[key], ori_time, pad_time, bool(verdict))
         return verdict
 
     return is_padded_faster
@@ -136,7 +140,8 @@ def _padding(original: Callable[..., bool], sizes: Mapping[str, Sizes], ear: Ear
 def _configs(original: Callable[..., Any], ear: Ear) -> Callable[..., Any]:
     def benchmark_all_configs(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         timings = original(tuner, *args, **kwargs)
-        ear.configs(tuner, timings)
+        with _unharmed():
+            ear.configs(tuner, timings)
         return timings
 
     return benchmark_all_configs
@@ -146,7 +151,8 @@ def _configs(original: Callable[..., Any], ear: Ear) -> Callable[..., Any]:
 def _ways(ear: Ear) -> Iterator[None]:
     def heard(timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any], *_: Any) -> None:
         if len(timings) > 1:
-            ear.ways(name, layouts(input_nodes), timings)
+            with _unharmed():
+                ear.ways(name, layouts(input_nodes), timings)
 
     algorithms = importlib.import_module("torch._inductor.select_algorithm")
     algorithms.add_feedback_saver(heard)
@@ -154,6 +160,15 @@ def _ways(ear: Ear) -> Iterator[None]:
         yield
     finally:
         algorithms.clear_feedback_savers()
+
+
+@contextlib.contextmanager
+def _unharmed() -> Iterator[None]:
+    """Torch goes on as without us where something about a decision cannot be read."""
+    try:
+        yield
+    except Exception:
+        logger.warning("a decision of torch cannot be recorded", exc_info=True)
 
 
 def available() -> bool:

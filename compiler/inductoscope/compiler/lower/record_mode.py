@@ -171,5 +171,6 @@ def _recorded(name: str, usable: Sequence[Any], input_nodes: Sequence[Any], choi
             f"{name}: {recorded.winner} is the fastest of {len(recorded.ways)} candidates, {choices.replay.as_recorded}"
         )
         told = [Candidate(called, times.get(called), one is won) for called, one in named]
-        choices.note(compat.current_node(), text, told)
+        fastest_first = sorted(told, key=lambda way: (not way.chosen, way.us is None, way.us or 0.0))
+        choices.note(compat.current_node(), text, fastest_first)
     return won

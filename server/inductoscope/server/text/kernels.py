@@ -77,10 +77,10 @@ def _choices(report: TargetReport, view: View) -> Iterator[RenderableType]:
     """What Inductor had the choice of, for each kernel of the tables; the whole list with the kernels' sources."""
     most = _NO_LIMIT if view.has(Part.KERNELS) else CHOICES
     chosen = [kernel for kernel in report.kernels if kernel.choices and is_first_version(kernel.graph)]
-    for kernel, times in counted(k for k in chosen if k.phase is Phase.FORWARD or view.has(Part.BACKWARD)):
+    seen = (k for k in chosen if k.phase is Phase.FORWARD or view.has(Part.BACKWARD))
+    for (name, ways, note), times in counted((k.name, words.choices(k, most), k.note) for k in seen):
         often = f" x{times}" if times > 1 else ""
-        note = f" ({kernel.note})" if kernel.note else ""
-        yield paragraph(f"{kernel.name}{often}: {words.choices(kernel, most)}{note}", "dim", 2)
+        yield paragraph(f"{name}{often}: {ways}{f' ({note})' if note else ''}", "dim", 2)
 
 
 def _backward(graph: Graph, report: TargetReport) -> Graph:
