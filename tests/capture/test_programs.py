@@ -101,6 +101,13 @@ def test_a_recompilation_of_a_librarys_function_names_it(results: Path) -> None:
     assert messages == ["Recompiled `scaled`: the guard `by == 2.0` failed (now 3)."]
 
 
+def test_a_break_that_a_library_wants_is_not_told_as_the_users(results: Path) -> None:
+    (found,) = read(results, "optimizer_inside")["facts"]["findings"]
+    assert "It is in `_use_grad` (optimizer.py:" in found["message"]
+    assert "User-inserted" not in found["message"]
+    assert found["hints"] == []
+
+
 def read(folder: Path, stem: str) -> Any:
     return json.loads((folder / f"{stem}.json").read_text())
 

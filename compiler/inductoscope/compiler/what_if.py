@@ -198,4 +198,4 @@ def _with_line(failure: GuardFailure, compile_id: str, report: TargetReport) -> 
 
 
 def _failed(guards: Sequence[GuardFailure]) -> str:
-    return "; ".join(dict.fromkeys(guard.text for guard in guards))
+    return "; ".join(dict.fromkeys(plain(guard.text) for guard in guards))

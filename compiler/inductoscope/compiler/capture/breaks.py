@@ -7,6 +7,7 @@ when handling it fails.  All of these are one thing to the user, with the worst 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from inductoscope.compiler.capture.break_text import BreakText, ended, outcome_of, read_breaks
 from inductoscope.compiler.capture.findings import finding
@@ -19,7 +20,7 @@ from inductoscope.protocol.report import Finding, GraphBreak, Outcome, Place, Re
 
 _ORDER = tuple(Outcome)  # from mild to worst
 _FOLLOWED = {
-    Outcome.SPLIT: "The code before and after it is compiled separately.",
+    Outcome.SPLIT: "The code before it is compiled by itself, and compiling begins anew after it.",
     Outcome.REST_EAGER: "What comes before it is compiled; the rest of {function} runs uncompiled.",
     Outcome.FUNCTION_EAGER: "Nothing of {function} is compiled.",
 }
@@ -161,16 +162,29 @@ def _finding(entry: _Entry) -> Finding:
         related=_related(entry),
         outcome=entry.outcome,
         function=_function(entry),
-        hints=entry.text.hints,
+        hints=() if _is_asked_by_library(entry) else entry.text.hints,
     )
 
 
 def _message(entry: _Entry) -> str:
     what = ended(f"Graph break: {entry.text.kind}")
-    why = ended(entry.text.explanation.split("\n\n")[0])
+    # Its explanation and its hint speak of a call that the user wrote.
+    why = "" if _is_asked_by_library(entry) else ended(entry.text.explanation.split("\n\n")[0])
+    where = _in_library(entry.inner) if entry.inner else ""
     then = [_then(later) for later in entry.consequences]
     followed = _FOLLOWED[entry.outcome].format(function=f"`{entry.compiled}`")
-    return " ".join(part for part in (what, why, *then, followed) if part)
+    return " ".join(part for part in (what, why, where, *then, followed) if part)
+
+
+def _is_asked_by_library(entry: _Entry) -> bool:
+    """Whether a library, such as torch's optimizers, breaks the graph on purpose."""
+    return entry.inner is not None and entry.text.kind == dynamo_breaks.ASKED_FOR
+
+
+def _in_library(inner: Place) -> str:
+    place = f"{Path(inner.file).name}:{inner.line}"
+    where = f"`{inner.function}` ({place})" if inner.function else place
+    return f"It is in {where}, which this line leads to."
 
 
 def _then(later: BreakText) -> str:

@@ -8,6 +8,7 @@ from inductoscope.compiler.capture.findings import at_line
 from inductoscope.compiler.capture.guards import guard_failure, read_reasons
 from inductoscope.compiler.compat import dynamo, dynamo_stacks
 from inductoscope.compiler.compat.dynamo_stacks import CodePlace
+from inductoscope.compiler.naming import plain
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, GuardFailure, Place, Recompile, RecompileLimit, Related
@@ -156,8 +157,9 @@ def _failed(guard: GuardFailure) -> str:
     if guard.kind in _UNREADABLE:
         of = f" (of {guard.expected})" if guard.expected else ""
         return f"`{guard.source}` is no longer the same {_UNREADABLE[guard.kind]}{of}"
-    values = f" (now {guard.actual})" if guard.kind not in _TELL_ACTUAL and guard.actual is not None else ""
-    return f"the guard `{guard.text}` failed{values}"
+    now = "its length is now" if guard.kind == "length" else "now"
+    values = f" ({now} {guard.actual})" if guard.kind not in _TELL_ACTUAL and guard.actual is not None else ""
+    return f"the guard `{plain(guard.text)}` failed{values}"
 
 
 def _calls(recompiles: list[Recompile]) -> str:

@@ -18,6 +18,9 @@ logger = logging.getLogger(__name__)
 _REGISTRY = "graph_break_registry.json"  # beside torch/_dynamo/exc.py since 2.8
 _BREAK_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb{number}.html"  # torch/_dynamo/exc.py
 
+ASKED_FOR = "Call to `torch._dynamo.graph_break()`"
+"""The type of a break that somebody wrote (GB0025 in the registry, 2.8 to 2.15)."""
+
 
 def is_graph_break(error: BaseException) -> bool:
     """Whether an exception is a graph break that nobody was allowed to handle, as under `fullgraph=True`."""

@@ -119,7 +119,8 @@ def _recompile_card(item: Recompile) -> Iterator[Block]:
 
 
 def _guard_words(guard: GuardFailure) -> str:
-    now = f" (now {guard.actual})" if guard.actual is not None and guard.actual not in guard.text else ""
+    measured = "its length is now" if guard.kind == "length" else "now"
+    now = f" ({measured} {guard.actual})" if guard.actual is not None and guard.actual not in guard.text else ""
     hint = f" {guard.hint}" if guard.hint else ""
     return f"the guard {guard.text} failed{now}.{hint}"
 
