@@ -144,3 +144,19 @@ def test_a_crash_in_a_trial_is_an_answer_of_its_own() -> None:
 
     first = probed(Programmed(program, lambda: (torch.randn(4, 3),), {})).probes[0]
     assert (first.outcome, "SIGSEGV" in first.message) == (ProbeOutcome.UNKNOWN, True)
+
+
+def test_dimensions_that_are_one_too_many_are_named() -> None:
+    one = Programmed(adds_sums, lambda: tuple(torch.ones(2 + at, 12) for at in range(7)), {})
+    found = probed(one)
+    tried = {f"{answer.source}.shape[{answer.dim}]" for answer in found.probes}
+    tried |= {other for answer in found.probes for other in answer.together}
+    rows = [f"args[{at}].shape[0]" for at in range(7)]
+    left = [name for name in rows if name not in tried]
+    assert (len(found.probes), len(left)) == (5, 2)
+    assert found.note is not None
+    assert found.note.startswith(f"Other sizes were tried for 5 dimensions, and not for {', '.join(left)}")
+
+
+def adds_sums(*args: torch.Tensor) -> torch.Tensor:
+    return sum(one.sum(0) for one in args)  # type: ignore[return-value]

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
 
+from inductoscope.compiler.capture.facts import CaptureFacts
 from inductoscope.compiler.inputs import CallInputs
 from inductoscope.compiler.probing import arguments
 from inductoscope.compiler.probing.apart import Lost, apart
 from inductoscope.compiler.probing.groups import Member, questions
-from inductoscope.protocol.report import Dimension, DimensionState
+from inductoscope.compiler.probing.trial import Named, Seen, tried
+from inductoscope.compiler.usercode import UserCode
+from inductoscope.protocol.report import Dimension, DimensionLimit, DimensionState, Graph
 
 SECONDS = 30.0
 
@@ -105,3 +109,25 @@ def test_a_copy_of_another_size_is_like_the_tensor_it_is_made_from() -> None:
     assert made.is_contiguous(memory_format=torch.channels_last)
     assert torch.equal(made[2], given[0, :, :2])
     assert torch.equal(given.detach().flatten(), torch.arange(96.0).reshape(2, 3, 4, 4).flatten())
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        ((), "every size from 2 on"),
+        (("x.size()[0] % 8 == 0",), "every size from 2 on with x.shape[0] % 8 == 0"),
+        (("2 <= x.size()[0] <= 16",), "every size with 2 <= x.shape[0] <= 16"),
+        (
+            ("x.size()[0] % 4 == 0", "x.size()[0] // 4 != x.size()[0]", "x.size()[0] <= 99", "x.size()[0] != 4"),
+            "every size from 2 on with x.shape[0] % 4 == 0 and x.shape[0] <= 99 and x.shape[0] != 4 "
+            "and 1 more condition",
+        ),
+    ],
+)
+def test_what_sizes_are_held_to_is_said_in_few_words(conditions: tuple[str, ...], said: str) -> None:
+    limits = tuple(DimensionLimit(text, "f.py", 3) for text in conditions)
+    dimension = replace(a_dimension("x", 0, 4, "s0"), limits=limits)
+    more = CaptureFacts(graphs=(Graph("0/1", "f", "f.py", 1, 2),), dimensions=(dimension,))
+    calls = (Seen(more), Seen(CaptureFacts()))
+    answer = tried(Named(("x",), (Member(0, 0, 4, 2),), 8), calls.__getitem__, UserCode())
+    assert answer.message == f"another size compiles once more, which then serves {said}"

@@ -51,6 +51,11 @@ class Question:
 
     ways: tuple[tuple[Member, ...], ...]
 
+    @property
+    def at(self) -> tuple[int, int]:
+        """The leaf and dimension that it is about first."""
+        return self.ways[0][0].leaf, self.ways[0][0].dim
+
 
 @dataclass(frozen=True)
 class _Free:

@@ -108,8 +108,7 @@ class _Trials:
         done: set[tuple[int, int]] = set()
         found: list[Probe] = []
         for question in asked[:MOST_QUESTIONS]:
-            first = question.ways[0][0]
-            if (first.leaf, first.dim) in done:
+            if question.at in done:
                 continue
             try:
                 way, answer = self._answer(question)
@@ -117,7 +116,15 @@ class _Trials:
                 return Probed(tuple(found), "There was no time to try other sizes of every dimension.")
             done |= {(member.leaf, member.dim) for member in way}
             found.append(answer)
-        return Probed(tuple(found))
+        return Probed(tuple(found), self._left_out([one.at for one in asked[MOST_QUESTIONS:] if one.at not in done]))
+
+    def _left_out(self, dims: list[tuple[int, int]]) -> str | None:
+        """What is said of dimensions that are one too many."""
+        if not dims:
+            return None
+        names = [f"{self._leaves[leaf].name}.shape[{dim}]" for leaf, dim in dims[:MOST_QUESTIONS]]
+        more = f" and {len(dims) - len(names)} more" if len(dims) > len(names) else ""
+        return f"Other sizes were tried for {MOST_QUESTIONS} dimensions, and not for {', '.join(names)}{more}."
 
     def _answer(self, question: Question) -> tuple[tuple[Member, ...], Probe]:
         """The first way in which the program does not fail, else the first way at all."""

@@ -25,6 +25,8 @@ from inductoscope.protocol.report import (
 
 _SIZE = re.compile(r"\.size\(\)\[(\d+)\]")
 _MEASURED = re.compile(r"[\w.\[\]']+\.(?:size|stride)\(\)\[\d+\]")
+_RANGE = re.compile(r"-?\d+ <=? ")  # `2 <= x.shape[0] <= 16`
+_MOST_CONDITIONS = 3
 # What an operator said of the sizes, inside of what Dynamo says of the operator (2.11 to 2.15).
 _TOLD = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.S)
 
@@ -90,13 +92,24 @@ def _dynamic(named: Named, second: Seen) -> Probe:
     """
     times = len(second.compiled)
     limits = tuple(_limits(second.facts.dimensions, named))
-    bounds = " and ".join(dict.fromkeys(_SIZE.sub(r".shape[\1]", limit.text) for limit in limits))
-    which = f"every size from 2 on{f' with {bounds}' if bounds else ''}"
+    texts = list(dict.fromkeys(_SIZE.sub(r".shape[\1]", limit.text) for limit in limits))
+    bounds = _listed(texts)
+    from_2 = "" if any(map(_RANGE.match, texts)) else " from 2 on"  # which is torch's own bound of every size
+    which = f"every size{from_2}{f' with {bounds}' if bounds else ''}"
     if times > 1:
         which = f"other sizes too{f' ({bounds})' if bounds else ''}"
     once = "compiles once more, which then serves" if times == 1 else f"compiles {times} more graphs, which then serve"
     at = limits[0] if limits else None
     return _probe(named, ProbeOutcome.DYNAMIC, f"another size {once} {which}", _guards(second), at)
+
+
+def _listed(conditions: list[str]) -> str:
+    """The simplest conditions, and how many there are besides."""
+    shown = sorted(sorted(conditions, key=len)[:_MOST_CONDITIONS], key=conditions.index)
+    rest = len(conditions) - len(shown)
+    if rest:
+        shown.append(f"{rest} more {'condition' if rest == 1 else 'conditions'}")
+    return " and ".join(shown)
 
 
 def _again(named: Named, second: Seen, third: Seen) -> Probe:
