@@ -32,8 +32,8 @@ class MetaDevice:
     def launches(self) -> tuple[()]:
         return ()
 
-    def notes(self) -> tuple[()]:
-        return ()
+    def sentences(self) -> list[str]:
+        return []
 
 
 GPU = Placement(devices.parse("sim:H200"), MetaDevice())

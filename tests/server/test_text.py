@@ -187,6 +187,22 @@ def test_the_table_of_fusion_groups() -> None:
     assert "triton_red_fused_1" in shown(report, Part.BACKWARD)
 
 
+def test_library_calls_of_both_passes_share_a_name_and_are_told_apart() -> None:
+    def called(us: float, phase: Phase) -> Kernel:
+        return kernel("extern_kernels.mm", phase=phase, predicted=Predicted(us, "floor", "roofline"))
+
+    report = dataclasses.replace(
+        PLAIN,
+        graphs=(Graph("0/0", "f", FILE, 12, 5),),
+        fusion_groups=tuple(group(number, "extern_kernels.mm", kind="extern", fusion="none") for number in range(3)),
+        kernels=(called(1.0, Phase.FORWARD), called(2.0, Phase.FORWARD), called(5.0, Phase.BACKWARD)),
+    )
+    forward, both = shown(report), shown(report, Part.BACKWARD)
+    assert [time in forward for time in ("1.00 µs", "2.00 µs", "5.00 µs")] == [True, True, False]
+    assert "not shown: backward, 1 library call (--show backward)" in forward
+    assert "5.00 µs" in both
+
+
 def test_what_a_loop_repeats_is_one_row() -> None:
     report = dataclasses.replace(
         PLAIN,

@@ -218,7 +218,7 @@ def _with_device(facts: Facts, where: Placement) -> Facts:
     if where.simulation is None:
         return facts
     syncs = where.simulation.syncs()
-    notes = dict.fromkeys((*facts.notes, *(note.text for note in where.simulation.notes())))
+    notes = dict.fromkeys((*facts.notes, *where.simulation.sentences()))
     return replace(
         facts,
         syncs=syncs,

@@ -39,14 +39,6 @@ _STAYS_ON_CPU = (
 )
 
 
-class SimulationNote(Protocol):
-    """A limit of what a simulated device shows."""
-
-    @property
-    def text(self) -> str:
-        """A sentence."""
-
-
 class Taken(Protocol):
     """How many tensors were made on the device instead of the CPU."""
 
@@ -73,7 +65,7 @@ class Simulation(Protocol):
     def launches(self) -> tuple[Launch, ...]:
         """Hand-written kernels that the program launched."""
 
-    def notes(self) -> tuple[SimulationNote, ...]:
+    def sentences(self) -> list[str]:
         """What limits the claim."""
 
     @property

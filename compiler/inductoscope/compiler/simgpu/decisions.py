@@ -46,6 +46,11 @@ class Matmul:
         return self.batch, self.m, self.k, self.n
 
     @property
+    def text(self) -> str:
+        """`MxKxN`, the sizes of one of the batch."""
+        return f"{self.m}x{self.k}x{self.n}"
+
+    @property
     def flops(self) -> float:
         """Multiplications and additions."""
         return 2.0 * self.batch * self.m * self.k * self.n
@@ -101,10 +106,12 @@ def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
             matmul, place = asked.pop(key)
             recorded = target.replay.padding(key, matmul.sizes)
             if recorded is not None:
-                journal.note(Topic.PADDING, _recorded_text(matmul, recorded, target.replay.as_recorded), place)
+                journal.note(
+                    Topic.PADDING, _recorded_text(matmul, recorded, target.replay.as_recorded), place, matmul.text
+                )
                 return recorded.pads
             estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
-            journal.note(Topic.PADDING, _padding_text(matmul, estimate), place)
+            journal.note(Topic.PADDING, _padding_text(matmul, estimate), place, matmul.text)
             return estimate.pays
 
         return should_pad
@@ -118,10 +125,13 @@ def _matmul(mat1: Any, mat2: Any) -> Matmul:
     return Matmul(*sizes_of(mat1, mat2), mat1.dtype)
 
 
+_PADDING = "Not aligned, so that Inductor times two forms on the GPU: matmul"
+
+
 def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:
     return (
-        f"The matmul {matmul.m}x{matmul.k}x{matmul.n} is not aligned; Inductor times two forms on the GPU. "
-        f"Estimated here: plain {estimate.plain_us:.0f} us, padded {estimate.padded_us:.0f} us, "
+        f"{_PADDING} {matmul.text}. Estimated of that timing, with what the launches cost: "
+        f"plain {estimate.plain_us:.0f} µs, padded {estimate.padded_us:.0f} µs, "
         f"so the {'padded' if estimate.pays else 'plain'} form is shown."
     )
 
@@ -129,8 +139,7 @@ def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:
 def _recorded_text(matmul: Matmul, recorded: RecordedPadding, as_recorded: str) -> str:
     times = ""
     if recorded.plain_us is not None and recorded.padded_us is not None:
-        times = f": plain {recorded.plain_us:.0f} us, padded {recorded.padded_us:.0f} us"
+        times = f": plain {recorded.plain_us:.0f} µs, padded {recorded.padded_us:.0f} µs"
     return (
-        f"The matmul {matmul.m}x{matmul.k}x{matmul.n} is not aligned; Inductor times two forms on the GPU. "
-        f"The {'padded' if recorded.pads else 'plain'} form is shown, {as_recorded}{times}."
+        f"{_PADDING} {matmul.text}. The {'padded' if recorded.pads else 'plain'} form is shown, {as_recorded}{times}."
     )

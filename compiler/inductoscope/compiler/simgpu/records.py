@@ -9,11 +9,13 @@ from __future__ import annotations
 import enum
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from inductoscope.protocol.report import DeviceSync, Place
+
+_SUBJECT = "\0"
 
 IsUser = Callable[[str], bool]
 
@@ -29,11 +31,24 @@ class Topic(enum.Enum):
 
 @dataclass(frozen=True)
 class Note:
-    """A limit of what is shown, as a sentence."""
+    """A limit of what is shown, as a sentence.
+
+    `subject` is the part of the text that names what it is about, where the same may be said of several things.
+    """
 
     topic: Topic
     text: str
     place: Place | None = None
+    subject: str | None = None
+
+
+def sentences(notes: Iterable[Note]) -> list[str]:
+    """What the notes say, each thing once, of all its subjects together."""
+    said: dict[str, dict[str, None]] = {}
+    for note in notes:
+        pattern = note.text if note.subject is None else note.text.replace(note.subject, _SUBJECT, 1)
+        said.setdefault(pattern, {})[note.subject or ""] = None
+    return [pattern.replace(_SUBJECT, ", ".join(subjects), 1) for pattern, subjects in said.items()]
 
 
 @dataclass(frozen=True)
@@ -78,9 +93,9 @@ class Journal:
         else:
             self._syncs[key] = replace(before, count=before.count + 1, value=_merged(before.value, text))
 
-    def note(self, topic: Topic, text: str, place: Place | None = None) -> None:
+    def note(self, topic: Topic, text: str, place: Place | None = None, subject: str | None = None) -> None:
         """Remember a sentence once."""
-        self._notes.setdefault(Note(topic, text, place))
+        self._notes.setdefault(Note(topic, text, place, subject))
 
     def launch(self, record: UserLaunch) -> None:
         """A hand-written kernel was launched; `record.count` is ignored."""

@@ -20,6 +20,7 @@ from inductoscope.compiler.simgpu import (
     decisions,
     native,
     patches,
+    records,
     sdpa,
     selftest,
 )
@@ -115,6 +116,10 @@ class Simulation:
     def notes(self) -> tuple[Note, ...]:
         """What limits the claim: choices that only a card can make, and what the self-test found off."""
         return self._journal.notes
+
+    def sentences(self) -> list[str]:
+        """The notes for people: what holds of several things is said once."""
+        return records.sentences(self._journal.notes)
 
     def launches(self) -> tuple[UserLaunch, ...]:
         """Hand-written Triton kernels that were launched on device tensors."""

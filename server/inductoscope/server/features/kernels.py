@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inductoscope.protocol.report import FusionGroup, Kernel, KernelLanguage, Phase, TargetReport
+from inductoscope.server import pairing
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Launched:
 def on_line(report: TargetReport, path: str, line: int) -> list[Launched]:
     """The different kernels that a line went into: forward before backward, generated ones before library calls."""
     found: dict[tuple[object, ...], Launched] = {}
-    for launched in _with_groups(report):
+    for launched in (Launched(kernel, group) for kernel, group in pairing.with_groups(report)):
         if not _touches(launched, path, line):
             continue
         kernel = launched.kernel
@@ -29,17 +28,6 @@ def on_line(report: TargetReport, path: str, line: int) -> list[Launched]:
         before = found.get(key)
         found[key] = launched if before is None else Launched(before.kernel, before.group, before.times + 1)
     return sorted(found.values(), key=_rank)
-
-
-def _with_groups(report: TargetReport) -> Iterator[Launched]:
-    """Kernels and groups of a graph come in the same order, so the same name in the same graph meets its own group."""
-    groups: dict[tuple[str, str], list[FusionGroup]] = defaultdict(list)
-    for group in report.fusion_groups:
-        graph, _, _ = group.id.rpartition(":")
-        groups[graph, group.kernel].append(group)
-    for kernel in report.kernels:
-        waiting = groups[kernel.graph, kernel.name]
-        yield Launched(kernel, waiting.pop(0) if waiting else None)
 
 
 def _touches(launched: Launched, path: str, line: int) -> bool:

@@ -5,14 +5,14 @@ Where a text is no longer kept, the sentence that says so stands in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from inductoscope.protocol.report import ConfigFact, Kernel, Phase, TargetReport
+from inductoscope.protocol.report import ConfigFact, Kernel, Phase, Remark, TargetReport
 from inductoscope.server import words
 from inductoscope.server.assembly import texts
 from inductoscope.server.assembly.texts import ArtifactText, NoTextError
@@ -65,12 +65,27 @@ def _configs(kernel: Kernel, report: TargetReport, view: View) -> Iterator[Rende
         table.add_row(*map(Text, _cells(config)))
     yield from (gap(), indented(table))
     model_lines = _model_lines(kernel, report, view)
-    for remark in next((config.remarks for config in kernel.configs if config.likely), ()):
-        places = [] if remark.kernel_line is None else [f"kernel line {remark.kernel_line}"]
-        if remark.kernel_line in model_lines:
-            places.append(f"line {model_lines[remark.kernel_line]}")
-        where = f" ({', '.join(places)})" if places else ""
-        yield paragraph(f"Triton remarks{where}: {remark.text}", indent=2)
+    remarks = next((config.remarks for config in kernel.configs if config.likely), ())
+    yield from (paragraph(text, indent=2) for text in _remarks(remarks, model_lines))
+
+
+def _remarks(remarks: Sequence[Remark], model_lines: dict[int, str]) -> Iterator[str]:
+    """What Triton has to say, each thing once with all lines of the kernel that it is said of."""
+    lines: dict[str, list[int]] = {}
+    for remark in remarks:
+        at = lines.setdefault(remark.text, [])
+        at.extend([] if remark.kernel_line is None or remark.kernel_line in at else [remark.kernel_line])
+    for text, at in lines.items():
+        places = [_lines("kernel line", map(str, at))] if at else []
+        if own := dict.fromkeys(model_lines[line] for line in at if line in model_lines):
+            places.append(_lines("line", own))
+        where = f" ({'; '.join(places)})" if places else ""
+        yield f"Triton remarks{where}: {text}"
+
+
+def _lines(noun: str, lines: Iterable[str]) -> str:
+    listed = list(lines)
+    return f"{noun}{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
 
 
 def _cells(config: ConfigFact) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inductoscope.protocol.report import FusionGroup, Graph, Kernel, KernelLanguage, Phase, TargetReport
-from inductoscope.server import tally, words
+from inductoscope.server import pairing, tally, words
 from inductoscope.server.tally import is_first_version
 from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
 from inductoscope.server.text.view import Part, View
@@ -37,13 +37,13 @@ Row = tuple[FusionGroup, "Kernel | None"]
 
 def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
     """A table of fusion groups for each graph, backward passes where they were asked for."""
-    kernels = {(kernel.graph, kernel.name): kernel for kernel in report.kernels}
+    kernels = pairing.by_group(report)
     later = 0
     shown: list[Table] = []
     hidden: list[Row] = []
     for graph in tally.forward_graphs(report):
         groups = [group for group in report.fusion_groups if group.id.rpartition(":")[0] == graph.id]
-        rows = [(group, kernels.get((graph.id, group.kernel))) for group in groups if group.kind != "nop"]
+        rows = [(group, kernels.get(group.id)) for group in groups if group.kind != "nop"]
         if not is_first_version(graph.id):
             later += 1
             continue

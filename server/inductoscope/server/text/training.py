@@ -62,6 +62,8 @@ def _saved(graph: str, saved: list[SavedTensor], place: PlaceText, view: View) -
     sizes = [one.text for one in saved if one.kind is SavedKind.SIZE]
     if sizes:
         yield paragraph(f"besides: {words.count(len(sizes), 'size')} ({', '.join(sizes)})", "dim", 2)
+    if inputs or sizes:
+        yield gap()  # a table has an empty line below it by itself
 
 
 def _recomputed(graph: str, again: list[Recomputation], place: PlaceText, view: View) -> Iterator[RenderableType]:
