@@ -109,6 +109,11 @@ def in_windows(x: torch.Tensor) -> torch.Tensor:
     return x.reshape(-1, 4, x.shape[1]).sum(1)  # <windows>
 
 
+def in_patches(x: torch.Tensor) -> torch.Tensor:
+    rows = x.shape[0] // 4  # a single row of patches is compiled apart
+    return x.reshape(rows, 4, -1).sum(1)  # <patches>
+
+
 def any_number(*args: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     return sum(args) * scale
 
@@ -176,6 +181,11 @@ PROGRAMS = {
         in_windows,
         lambda r=12, c=3: (torch.randn(r, c),),
         {"x 0": ("r", DYNAMIC, "windows"), "x 1": ("c", DYNAMIC, None)},
+    ),
+    "patches": Programmed(
+        in_patches,
+        lambda r=16, c=3: (torch.randn(r, c),),
+        {"x 0": ("r", DYNAMIC, "patches"), "x 1": ("c", DYNAMIC, None)},
     ),
     "library module": Programmed(
         nn.Sequential(nn.Linear(8, 8), nn.ReLU()),

@@ -25,6 +25,7 @@ from inductoscope.protocol.report import (
 
 _SIZE = re.compile(r"\.size\(\)\[(\d+)\]")
 _MEASURED = re.compile(r"[\w.\[\]']+\.(?:size|stride)\(\)\[\d+\]")
+_EVERY_SIZE = re.compile(r"[0-2] <= \S+")
 _RANGE = re.compile(r"-?\d+ <=? ")  # `2 <= x.shape[0] <= 16`
 _MOST_CONDITIONS = 3
 # What an operator said of the sizes, inside of what Dynamo says of the operator (2.11 to 2.15).
@@ -99,7 +100,7 @@ def _dynamic(named: Named, second: Seen) -> Probe:
     if times > 1:
         which = f"other sizes too{f' ({bounds})' if bounds else ''}"
     once = "compiles once more, which then serves" if times == 1 else f"compiles {times} more graphs, which then serve"
-    at = limits[0] if limits else None
+    at = next((limit for limit in limits if limit.line is not None), None)
     return _probe(named, ProbeOutcome.DYNAMIC, f"another size {once} {which}", _guards(second), at)
 
 
@@ -138,10 +139,10 @@ def _of(dimensions: Iterable[Dimension], named: Named) -> list[Dimension]:
 
 
 def _limits(dimensions: Iterable[Dimension], named: Named) -> Iterator[DimensionLimit]:
-    """Bounds that a line of the program makes: no news are those that torch always makes, and equal sizes."""
+    """What the size is held to; no news are the bound that torch makes of every size, and equal sizes."""
     for one in _of(dimensions, named):
         for limit in one.limits:
-            if limit.line is not None and len(set(_MEASURED.findall(limit.text))) == 1:
+            if len(set(_MEASURED.findall(limit.text))) == 1 and not _EVERY_SIZE.fullmatch(limit.text):
                 yield limit
 
 
