@@ -140,6 +140,8 @@ def _expression_guard(guard: str, body: ast.expr, variables: Mapping[str, Any] |
         return _failure(guard, ast.unparse(subject), kind, expected, value)
     if isinstance(body, ast.Compare) and len(body.ops) == 1:
         return _comparison(guard, body, variables)
+    if isinstance(body, ast.Compare) and len(body.ops) == 2:  # `2 <= x.size()[0] <= 15`
+        return _condition(guard, body.comparators[0], variables)
     if isinstance(body, ast.Call):
         return _call_guard(guard, body, "yes")
     return _failure(guard, guard, "condition", guard, None)
@@ -150,12 +152,16 @@ def _comparison(guard: str, body: ast.Compare, variables: Mapping[str, Any] | No
     if isinstance(left, ast.Constant):
         left, right = right, left
     if not isinstance(body.ops[0], ast.Eq):
-        kind = "shape" if re.search(r"\.(size|stride)\(\)", guard) else "condition"
-        return _failure(guard, ast.unparse(left), kind, guard, _value(left, variables))
+        return _condition(guard, left, variables)
     measured = isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len"
     kind = "length" if measured else "shape" if re.search(r"\.(size|stride)\(\)", ast.unparse(left)) else "value"
     source = left.args[0] if measured and isinstance(left, ast.Call) else left
     return _failure(guard, ast.unparse(source), kind, ast.unparse(right), _value(left, variables))
+
+
+def _condition(guard: str, about: ast.expr, variables: Mapping[str, Any] | None) -> GuardFailure:
+    kind = "shape" if re.search(r"\.(size|stride)\(\)", guard) else "condition"
+    return _failure(guard, ast.unparse(about), kind, guard, _value(about, variables))
 
 
 def _call_guard(guard: str, call: ast.Call, expected: str) -> GuardFailure:
