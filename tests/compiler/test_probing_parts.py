@@ -14,10 +14,11 @@ from inductoscope.compiler.capture.facts import CaptureFacts
 from inductoscope.compiler.inputs import CallInputs
 from inductoscope.compiler.probing import arguments
 from inductoscope.compiler.probing.apart import Lost, apart
+from inductoscope.compiler.probing.cost import Extent, affordable
 from inductoscope.compiler.probing.groups import Member, questions
 from inductoscope.compiler.probing.trial import Named, Seen, tried
 from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol.report import Dimension, DimensionLimit, DimensionState, Graph
+from inductoscope.protocol.report import Dimension, DimensionLimit, DimensionState, Graph, PhaseTime
 
 SECONDS = 30.0
 
@@ -38,7 +39,7 @@ def test_the_result_comes_back_and_nothing_else() -> None:
     ],
 )
 def test_work_that_comes_to_nothing_says_why(work: Callable[[], object], seconds: float, why: str) -> None:
-    assert apart(work, seconds) == Lost(why)
+    assert apart(work, seconds) == Lost(why, is_late=why.startswith("took"))
 
 
 def test_what_the_work_prints_is_not_seen(capfd: pytest.CaptureFixture[str]) -> None:
@@ -131,3 +132,17 @@ def test_what_sizes_are_held_to_is_said_in_few_words(conditions: tuple[str, ...]
     calls = (Seen(more), Seen(CaptureFacts()))
     answer = tried(Named(("x",), (Member(0, 0, 4, 2),), 8), calls.__getitem__, UserCode())
     assert answer.message == f"another size compiles once more, which then serves {said}"
+
+
+def test_the_leading_size_that_most_arguments_share_is_asked_about_first() -> None:
+    asked = questions(leaves_of(scale=torch.ones(3), x=torch.ones(8, 4), y=torch.ones(8, 5)), ())
+    assert [(one.leaf, one.dim) for one in asked[0].ways[0]] == [(1, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("ms", "extent"), [(900.0, Extent.EVERYTHING), (2400.0, Extent.LEADING), (2600.0, Extent.NOTHING)]
+)
+def test_what_can_be_tried_follows_from_what_capturing_took(ms: float, extent: Extent) -> None:
+    phases = [PhaseTime("dynamo", ms - 200), PhaseTime("guards", 100), PhaseTime("eager execution", 100)]
+    lowering = [PhaseTime("inductor", 50_000.0), PhaseTime("inductor backward", 50_000.0)]
+    assert affordable([*phases, *lowering], 10.0) is extent

@@ -62,3 +62,9 @@ def test_a_line_tells_the_guards_that_it_made_each_once() -> None:
     assert heading == Heading("Used again as long as")
     assert points == Points(("x: size [4, 8, 16], dtype torch.float32", "self.gain == 3", "x: dtype torch.float32"))
     assert list(held_to.cards(REPORT, FILE, 13)) == []
+
+
+def test_what_there_was_no_time_for_is_said_only_in_full() -> None:
+    late = replace(REPORT, probes=(BATCH,), untried="There was no time.")
+    assert list(sizes.sentences(late))[1:] == ["There was no time."]
+    assert "no time" not in str(sizes.summary(late))

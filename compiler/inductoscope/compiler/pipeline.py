@@ -191,9 +191,10 @@ class _Climb:
         signature = placed.program.signature()
         subject = probing.Subject(request.target, program, call, signature, self._user_code, capturing)
         with self._teller.phase("other sizes", Rung.CAPTURE, f"trying other sizes for {request.target.name}"):
-            found = probing.probe(subject, request.probe_seconds)
+            extent = probing.affordable(self._teller.timeline.phases(), request.probe_seconds)
+            found = probing.probe(subject, request.probe_seconds, extent)
         notes = report.notes if found.note is None else (*report.notes, found.note)
-        return replace(report, probes=found.probes, notes=notes)
+        return replace(report, probes=found.probes, untried=found.untried, notes=notes)
 
 
 def _backend_guards(prepared: Prepared) -> contextlib.AbstractContextManager[None]:

@@ -851,7 +851,8 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class TargetReport:
-    """Everything known about one target; `notes` are sentences about the limits of what is shown.
+    """Everything known about one target; `notes` are sentences about the limits of what is shown, `untried` one about
+    the sizes that there was no time to try.
 
     `run_ms` is the wall time from the request to this report, measured in the worker (one run); the phases without a
     parent add up to it, but for what lies between them.
@@ -875,6 +876,7 @@ class TargetReport:
     dimensions: tuple[Dimension, ...] = ()
     what_if: tuple[WhatIf, ...] = ()
     probes: tuple[Probe, ...] = ()
+    untried: str | None = None
     fx_graphs: tuple[FxGraph, ...] = ()
     passes: tuple[PassFact, ...] = ()
     saved: tuple[SavedTensor, ...] = ()

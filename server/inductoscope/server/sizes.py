@@ -33,9 +33,11 @@ def summary(report: TargetReport) -> str | None:
 
 
 def sentences(report: TargetReport) -> Iterator[str]:
-    """One a dimension, those first that tell something of the program."""
+    """One a dimension, those first that tell something of the program; then what there was no time for."""
     for probe in sorted(report.probes, key=is_quiet):
         yield sentence(probe, report.file)
+    if report.untried is not None:
+        yield report.untried
 
 
 def sentence(probe: Probe, own: str) -> str:

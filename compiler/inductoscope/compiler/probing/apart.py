@@ -25,9 +25,10 @@ _CHUNK = 65536
 
 @dataclass(frozen=True)
 class Lost:
-    """The work came to no result; `why` says so in words that go on after "it"."""
+    """The work came to no result; `why` says so in words that go on after "it"; `is_late` when it took too long."""
 
     why: str
+    is_late: bool = False
 
 
 def possible() -> bool:
@@ -57,7 +58,7 @@ def apart(work: Callable[[], _T], seconds: float) -> _T | Lost:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if answer is None:
-        return Lost(f"took more than {seconds:.0f} s")
+        return Lost(f"took more than {seconds:.0f} s", is_late=True)
     if not answer:
         number = os.waitstatus_to_exitcode(status)
         return Lost(f"ended with {signal.Signals(-number).name if number < 0 else f'exit code {number}'}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -72,9 +73,11 @@ class _Free:
 
 
 def questions(leaves: Sequence[Leaf], told: Sequence[Dimension]) -> tuple[Question, ...]:
-    """Free dimensions first, leading ones before others; then those that a line of the program needs as they are."""
+    """Free dimensions first, leading ones before others, and of those the size that most arguments share; then those
+    that a line of the program needs as they are."""
     dims = [one for at, leaf in enumerate(leaves) for one in _dims(at, leaf, told)]
-    dims.sort(key=lambda one: (not _is_free(one), one.dim, one.leaf))
+    shared = Counter((one.dim, one.size) for one in dims)
+    dims.sort(key=lambda one: (not _is_free(one), one.dim, -shared[one.dim, one.size], one.leaf))
     asked: set[tuple[int, int]] = set()
     found: list[Question] = []
     for one in dims:

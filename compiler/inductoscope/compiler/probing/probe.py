@@ -21,6 +21,7 @@ from inductoscope.compiler.inputs import CallInputs
 from inductoscope.compiler.probing import arguments, groups
 from inductoscope.compiler.probing.apart import Lost, apart
 from inductoscope.compiler.probing.arguments import Leaf
+from inductoscope.compiler.probing.cost import Extent
 from inductoscope.compiler.probing.groups import Member, Question
 from inductoscope.compiler.probing.trial import Named, Seen, tried
 from inductoscope.compiler.usercode import UserCode
@@ -29,6 +30,9 @@ from inductoscope.protocol.report import Dimension, Probe, ProbeOutcome
 
 MOST_QUESTIONS = 5
 """Dimensions (with those that change together) that are tried for one target."""
+
+_GRACE = 2
+"""Times the given seconds after which a trial is ended from outside."""
 
 _MOST_CALLS = 3
 """Calls with the same inputs after which a program has to be compiled for good, if it ever is."""
@@ -51,29 +55,37 @@ class Subject:
 
 @dataclass(frozen=True)
 class Probed:
-    """The answers, and a sentence where there can be none."""
+    """The answers; a sentence where there can be none; and one about what there was no time for."""
 
     probes: tuple[Probe, ...] = ()
     note: str | None = None
+    untried: str | None = None
 
 
-def probe(subject: Subject, seconds: float) -> Probed:
+def probe(subject: Subject, seconds: float, extent: Extent = Extent.EVERYTHING) -> Probed:
     """Try other sizes for at most `seconds` of wall time."""
     leaves = arguments.leaves(subject.call, subject.signature)
     if not any(leaf.sizes for leaf in leaves):
         return Probed()
-    found = apart(lambda: _probed(subject, leaves, time.monotonic() + seconds), 2 * seconds)
-    return Probed(note=f"Other sizes could not be tried: the trial {found.why}.") if isinstance(found, Lost) else found
+    if extent is Extent.NOTHING:
+        return Probed(untried=f"Other sizes were not tried: that would have taken more than {seconds:.0f} s.")
+    found = apart(lambda: _probed(subject, leaves, time.monotonic() + seconds, extent), _GRACE * seconds)
+    if not isinstance(found, Lost):
+        return found
+    why = f"Other sizes could not be tried: the trial {found.why}."
+    return Probed(untried=why) if found.is_late else Probed(note=why)
 
 
-def _probed(subject: Subject, leaves: tuple[Leaf, ...], deadline: float) -> Probed:
+def _probed(subject: Subject, leaves: tuple[Leaf, ...], deadline: float, extent: Extent) -> Probed:
     """In a fork: look which sizes are free, compile the program as it is, then ask each question in a fork of this one.
 
     What is imported and remembered for symbolic sizes is so for all of the questions.
     """
     torch.set_num_threads(1)  # the threads of a parallel loop do not live on in a fork
     trials = _Trials(subject, leaves, deadline)
-    asked = groups.questions(leaves, trials.dimensions())
+    asked = groups.questions(leaves, trials.dimensions() if extent is Extent.EVERYTHING else ())
+    if extent is Extent.LEADING:
+        asked = asked[:1]
     if not trials.settles():
         return Probed(note="Other sizes were not tried: the program compiles again at each call as it is.")
     return trials.answers(asked)
@@ -113,7 +125,7 @@ class _Trials:
             try:
                 way, answer = self._answer(question)
             except _OutOfTimeError:
-                return Probed(tuple(found), "There was no time to try other sizes of every dimension.")
+                return Probed(tuple(found), untried="There was no time to try other sizes of every dimension.")
             done |= {(member.leaf, member.dim) for member in way}
             found.append(answer)
         return Probed(tuple(found), self._left_out([one.at for one in asked[MOST_QUESTIONS:] if one.at not in done]))

@@ -21,7 +21,7 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
     if report.breaks:
         yield Heading("Graph breaks")
         yield Points(tuple(_break(item, report.file) for item in report.breaks))
-    if report.probes:
+    if report.probes or report.untried:
         yield Heading("Other sizes of the inputs")
         yield Points(tuple(sizes.sentences(report)))
     yield from _kernels(report)

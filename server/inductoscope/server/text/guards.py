@@ -133,7 +133,7 @@ def _target(report: TargetReport, view: View, nothing: str) -> Iterator[Renderab
             yield from _dimensions(dimensions, view)
     if not report.guards and not report.dimensions:
         yield paragraph(nothing, indent=2)
-    if report.probes:
+    if report.probes or report.untried:
         yield gap()
         yield paragraph("with other sizes", "bold", 2)
         yield from map(paragraph, sizes.sentences(report))

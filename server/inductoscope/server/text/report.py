@@ -38,7 +38,7 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     apart = missed_fusion.findings(report, view.source_line) if view.has(Part.FUSION) else ()
     yield from findings.listed((*report.findings, *apart), view)
     if view.has(Part.GUARDS):
-        if report.probes:
+        if report.probes or report.untried:
             yield gap()
             yield paragraph("with other sizes", "bold", 2)
             yield from map(paragraph, sizes.sentences(report))
