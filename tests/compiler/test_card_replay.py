@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from inductoscope.compiler.card.replay import Replay, identity
+from inductoscope.protocol import own_devices
 from inductoscope.protocol.recording import (
     RecordedChoice,
     RecordedKernel,
@@ -32,6 +35,14 @@ def test_decisions_are_found_by_their_keys(torch: str) -> None:
     assert replay.choice("mm", "[8, 7]") is RECORDING.choices[0]
     assert replay.kernel(KERNEL) is RECORDING.kernels[0]
     assert replay.as_recorded == "as recorded on a NVIDIA H200, torch 2.11.0"
+
+
+def test_the_winners_of_a_real_card_can_be_read() -> None:
+    own = own_devices.read_file(Path(__file__).parents[1] / "data" / "device-h200.json")
+    assert own.recording is not None
+    assert (own.device.name, own.recording.card, len(own.recording.kernels)) == ("NVIDIA H200", "NVIDIA H200", 18)
+    assert Replay(own.recording, "2.11.1").problem is None
+    assert all(one.winner.us is not None and one.winner in one.timed for one in own.recording.kernels)
 
 
 def test_what_was_not_recorded_has_no_answer() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,16 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 HERE = Path(__file__).parent
 MODEL = HERE / "recorded_model.py"
+ROWS = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.log_softmax(-1)
+
+def get_inputs():
+    return [torch.randn(1024, 32000, dtype=torch.float16)]
+"""
 EAGER = """
 import torch
 
@@ -38,8 +49,8 @@ def child(script: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def check(file: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "inductoscope", "check", str(MODEL), "--json", "--no-probe"]
+def check(file: Path, model: Path = MODEL) -> dict[str, Any]:
+    command = [sys.executable, "-m", "inductoscope", "check", str(model), "--json", "--no-probe"]
     command += ["--device", f"sim:{file}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
@@ -84,6 +95,16 @@ def test_decisions_of_another_torch_are_not_used_and_a_note_says_so(card: Path, 
     assert any("decided by torch 2.9 and is not used" in note for note in target["notes"])
     assert any("Estimated here" in note for note in target["notes"])
     assert all(choice["us"] is None for kernel in target["kernels"] for choice in kernel["choices"])
+
+
+@pytest.mark.skipif(not version("torch").startswith("2.11."), reason="the card was used with torch 2.11")
+def test_the_winner_on_a_real_card_is_found_again(tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(ROWS)
+    target = check(HERE.parent / "data" / "device-h200.json", tmp_path / "rows.py")
+    (kernel,) = target["kernels"]
+    (likely,) = [config for config in kernel["configs"] if config["likely"]]
+    assert (likely["blocks"], likely["num_warps"], likely["us"]) == ({"XBLOCK": 1, "R0_BLOCK": 2048}, 16, 64.384)
+    assert kernel["resources"]["registers"] == 32  # as the driver told on the card
 
 
 def test_the_errands_of_recording_bring_the_card_or_a_sentence(tmp_path: Path) -> None:

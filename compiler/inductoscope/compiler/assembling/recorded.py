@@ -28,7 +28,8 @@ def configs(facts: tuple[ConfigFact, ...], source: str, replay: Replay) -> tuple
             f"{winner.num_stages} stages, {replay.as_recorded}."
         )
     marked = tuple(replace(fact, likely=is_it) for fact, is_it in zip(timed, won, strict=True))
-    return marked, f"The configuration is the fastest of {len(recorded.timed)}, {replay.as_recorded}."
+    among = f"the fastest of {len(recorded.timed)}" if len(recorded.timed) > 1 else "the one that won on the card"
+    return marked, f"The configuration is {among}, {replay.as_recorded}."
 
 
 def _is(fact: ConfigFact, recorded: RecordedKernel) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves
-
 from inductoscope.compiler import failures, resolve
 from inductoscope.compiler.card.decisions import Recorder
 from inductoscope.compiler.compat import card as compat
@@ -63,8 +61,7 @@ def decisions(prepared: Prepared, target: Target, is_user: IsUser) -> Recording:
 
 def _backward(result: Any) -> Any:
     """A backward pass where the result of a call can have one: its kernels are in a report too."""
-    leaves = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-    ends = [leaf for leaf in leaves if leaf.requires_grad]
+    ends = [tensor for tensor in compat.tensors_in(result) if tensor.requires_grad]
     if ends:
         torch.autograd.backward(ends, [torch.ones_like(end) for end in ends])
     return result

@@ -113,6 +113,12 @@ def text(tuner: Any) -> str | None:
         return None
 
 
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors in a value, wherever torch itself would find them (`torch.utils._pytree`)."""
+    leaves = importlib.import_module("torch.utils._pytree").tree_leaves(value)
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
 def _hint(size: Any) -> int:
     return int(size) if isinstance(size, int) else int(size.node.hint)
 
