@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+
 from inductoscope.compiler import failures, resolve
 from inductoscope.compiler.card.decisions import Recorder
 from inductoscope.compiler.compat import card as compat
