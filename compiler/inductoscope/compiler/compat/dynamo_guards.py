@@ -39,6 +39,8 @@ ALL_POINTS: tuple[Point, ...] = (CHECK_FUNCTION, FAIL_REASONS)
 DYNAMIC_MARKS = "DIMENSION_DYNAMIC_MARKING_GUARD"
 """The check that the marks of `mark_dynamic` and its like on a tensor are as they were (2.11 to 2.15)."""
 
+_MARK = "_dynamo_"  # attributes that `mark_dynamic` and its like leave on a tensor (2.1 to 2.15)
+
 # Where torch says a guard comes from: `# code  # file:line in function (place in torch)`, the file's name cut short,
 # for a range once for each bound.  The line that merely uses a size first, named for torch's own bounds, is not it.
 _PLACE = re.compile(
@@ -98,6 +100,11 @@ class Misfit:
     code: CodeType
     reasons: tuple[str, ...]
     variables: Mapping[str, Any]
+
+
+def copy_marks(source: Any, copy: Any) -> None:
+    """Mark the dimensions of the tensor `copy` as `mark_dynamic` and its like marked those of `source`."""
+    vars(copy).update({name: mark for name, mark in vars(source).items() if name.startswith(_MARK)})
 
 
 def compiled_guards(callback: Callable[[GuardsEvent], None]) -> contextlib.AbstractContextManager[None]:

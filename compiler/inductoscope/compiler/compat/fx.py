@@ -123,6 +123,15 @@ def recomputed_on_request(node: fx.Node) -> bool:
     return node.meta.get("recompute") in (policy.MUST_RECOMPUTE, policy.PREFER_RECOMPUTE)
 
 
+def operator_given(node: fx.Node) -> str | None:
+    """The operator (`aten.rand`) that a node is given as an argument, None where there is none.
+
+    `OpOverload` has no public name, nor has its schema (2.1 to 2.15).
+    """
+    given = next((one for one in node.args if isinstance(one, torch._ops.OpOverload)), None)
+    return f"{given.namespace}.{given._schema.name.split('::')[-1]}" if given is not None else None
+
+
 def _text(value: Any) -> str:
     if isinstance(value, fx.Node):
         return value.name

@@ -175,5 +175,4 @@ def _wrapped_name(node: fx.Node) -> str | None:
     """The operator that a random operator's wrapper calls."""
     if inductor.higher_order_name(node) not in ("run_with_rng_state", "graphsafe_run_with_rng_state"):
         return None
-    called = next((one for one in node.args if isinstance(one, torch._ops.OpOverload)), None)
-    return f"{called.namespace}.{called._schema.name.split('::')[-1]}" if called is not None else None
+    return compat.operator_given(node)

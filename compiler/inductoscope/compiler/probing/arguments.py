@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler.compat.dynamo_guards import copy_marks
 from inductoscope.compiler.inputs import CallInputs
 
 _DEEPEST = 4
-_MARK = "_dynamo_"  # attributes that `mark_dynamic` and its like leave on a tensor (2.1 to 2.15)
 
 
 @dataclass(frozen=True)
@@ -101,5 +101,5 @@ def _resized(tensor: torch.Tensor, sizes: Mapping[int, int]) -> torch.Tensor:
             copy = copy.index_select(dim, torch.arange(size, device=copy.device) % tensor.shape[dim])
         copy = copy.permute(order).clone(memory_format=torch.contiguous_format)
         copy = copy.permute(sorted(range(tensor.dim()), key=order.__getitem__))
-    vars(copy).update({name: mark for name, mark in vars(tensor).items() if name.startswith(_MARK)})
+    copy_marks(tensor, copy)
     return copy.requires_grad_(tensor.requires_grad)
