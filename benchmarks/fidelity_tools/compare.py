@@ -66,7 +66,8 @@ class _Part:
 
 
 def _of(name: str, one: ProgramRecord, other: ProgramRecord) -> _Part:
-    ours, theirs = ({(kernel.name, kernel.sha256) for kernel in side.kernels} for side in (one, other))
+    names = {kernel.sha256: kernel.name for side in (one, other) for kernel in side.kernels}
+    ours, theirs = ({kernel.sha256 for kernel in side.kernels} for side in (one, other))
     paired = list(zip(one.wrappers, other.wrappers, strict=False))
     wrappers = sum(a == b for a, b in paired), max(len(one.wrappers), len(other.wrappers))
     called = list(zip(one.calls, other.calls, strict=False))
@@ -77,7 +78,7 @@ def _of(name: str, one: ProgramRecord, other: ProgramRecord) -> _Part:
     if one.error or other.error:
         what.append(f"error: {one.error or other.error}")
     if ours != theirs:
-        changed = sorted({kernel for kernel, _ in ours ^ theirs})
+        changed = sorted({names[text] for text in ours ^ theirs})
         what.append(f"{len(ours & theirs)} of {len(ours)} kernels: {', '.join(changed[:4])}")
     what += [
         f"{same} of {total} {label}"

@@ -104,7 +104,8 @@ class RealSide:
         def codegen(this: Any, *args: Any, **kwargs: Any) -> Any:
             result = generate(this, *args, **kwargs)
             wrapper = result[0] if isinstance(result, tuple) else result
-            self._wrappers.append(str(getattr(wrapper, "value", wrapper)))
+            if type(this) is GraphLowering:  # bodies of `cond` and loops are graphs inside, and parts of its wrapper
+                self._wrappers.append(str(getattr(wrapper, "value", wrapper)))
             return result
 
         async_compile.AsyncCompile.triton, GraphLowering.codegen = triton, codegen  # type: ignore[method-assign]

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 _BACKEND_HASH = re.compile(r"'backend_hash': '[0-9A-F]+'")  # a hash of the Triton installation, not of the kernel
-_COMMENT = re.compile(r"#.*(Topologically Sorted|Source node|File: |kernel path: |AOT ID: ).*")
+_COMMENT = re.compile(r"#.*(Topologically Sorted|Source node|File: |kernel path: |Original path: |AOT ID: ).*")
+_MAIN = re.compile(r"compiled_module_main\('[^']*'")  # torch names it after the command line
 _FOLDER = re.compile(r"/\S*?/(?=site-packages/|dist-packages/|torchinductor|cache)")
 _CALL = re.compile(r"extern_kernels\.\w+|torch\.ops\.[\w.]+(?=\()")
 _UNKNOWN = {"registers": None, "spills": None}
@@ -96,13 +97,13 @@ class Texts:
 
 
 def kernel_text(source: str) -> str:
-    """A kernel's text without what depends on the machine."""
-    return _BACKEND_HASH.sub("'backend_hash': X", source)
+    """A kernel's text without what depends on the machine, and without empty lines around it."""
+    return _BACKEND_HASH.sub("'backend_hash': X", source).strip()
 
 
 def wrapper_text(source: str) -> str:
     """A wrapper without comments on places and without folders."""
-    return _FOLDER.sub("", _COMMENT.sub("", kernel_text(source)))
+    return _FOLDER.sub("", _MAIN.sub("compiled_module_main(X", _COMMENT.sub("", kernel_text(source)))).strip()
 
 
 def calls_in(wrapper: str) -> tuple[str, ...]:
