@@ -105,3 +105,70 @@ def test_what_cannot_be_made_at_all_is_told_as_without_simulation(tmp_path: Path
     )
     failure = do(a_run(file, device="sim:H200")).failure
     assert "ValueError: cpu" in failure.message
+
+
+AT_IMPORT = f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.empty({HUGE}))
+        self.small = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.small(x) * self.table.sum()
+
+
+model = Net()
+compiled = torch.compile(model)
+x = torch.randn({HUGE})
+
+
+def get_inputs():
+    return [torch.rand(2, 4)]
+
+
+@torch.compile
+def f(y):
+    return y @ x
+"""
+
+
+def test_what_the_file_makes_at_import_needs_no_memory(tmp_path: Path) -> None:
+    report = _report(tmp_path, AT_IMPORT, entry="compiled", kind=TargetKind.OBJECT, rung=Rung.LOWER)
+    assert report.status is Status.COMPILED, report.message
+    assert report.kernels
+    assert not any("from the start" in note for note in report.notes)
+
+
+def test_a_large_tensor_of_the_file_that_nothing_moves_is_told(tmp_path: Path) -> None:
+    comment = f"y=f32[2, {1 << 22}]"
+    report = _report(tmp_path, AT_IMPORT, entry="f", kind=TargetKind.FUNCTION, comment=comment)
+    assert report.status is Status.COMPILED, report.message
+    assert any(note.startswith("`x` is on the GPU from the start here") for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "x.numpy()[0] = 1",
+        "assert not x.is_cuda",
+        "KEEP_ON_CPU = [0]",
+        "REQUIRES = 'cuda'",
+        "import helper_of_large_model",
+    ],
+)
+def test_a_file_that_wants_its_tensors_on_the_cpu_is_imported_again_and_gets_them(tmp_path: Path, said: str) -> None:
+    (tmp_path / "helper_of_large_model.py").write_text(
+        "import sys\nx = sys.modules['large_model'].x\nassert not x.is_cuda\n"
+    )
+    text = f"x = torch.rand({LARGE})\nHERE = x.device.type\n{said}\n\n\n"
+    report = _report(tmp_path, text + _model("assert HERE == x.device.type == 'cpu'\nreturn [torch.rand(2, 4)]"))
+    assert report.status is Status.COMPILED, report.message
+
+
+def test_inputs_of_a_comment_that_do_not_fit_are_not_made_for_real(tmp_path: Path) -> None:
+    file = tmp_path / "large_model.py"
+    file.write_text("import torch\n\ndef f(x):\n    return x + 1\n")
+    comment = f"x=f32[{1 << 22}, {1 << 22}], other=f32[2]"
+    run = a_run(file, device="sim:H200", entry="f", kind=TargetKind.FUNCTION, comment=comment)
+    assert "cannot be called with" in do(run).failure.message  # and not that memory is missing

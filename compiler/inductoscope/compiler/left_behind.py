@@ -1,10 +1,12 @@
-"""Tensors that do not move with their module, because it holds them as plain attributes.
+"""Tensors that do not move with their module: those that it holds as plain attributes, and those of the file itself.
 
 Knows nothing of devices but that a tensor on the CPU was left there.
 """
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Iterable, Iterator
 
 import torch
@@ -28,6 +30,30 @@ def note(modules: Iterable[torch.nn.Module]) -> str | None:
         f"{'parameter or buffer' if one else 'parameters or buffers'} of the model, so moving it to the GPU leaves "
         f"{'it' if one else 'them'} on the CPU. register_buffer() makes {'it' if one else 'them'} move along."
     )
+
+
+def note_of_globals(functions: Iterable[types.FunctionType], large_bytes: int) -> str | None:
+    """A sentence about tensors of the file that are on the device although nothing moves them; None without any.
+
+    Those of `large_bytes` or more are made there at once (see `Placement.imported`); only `functions`, which use them,
+    tell which there are.
+    """
+    names = sorted({f"`{name}`" for function in functions for name in _on_device(function, large_bytes)})
+    if not names:
+        return None
+    one = len(names) == 1
+    return (
+        f"{', '.join(names[:_NAMED])} {'is' if one else 'are'} on the GPU from the start here, without data: "
+        f"{'it is' if one else 'they are'} large. Where the file makes {'it' if one else 'them'} on the CPU, a real "
+        f"program has to move {'it' if one else 'them'} to the GPU itself."
+    )
+
+
+def _on_device(function: types.FunctionType, large_bytes: int) -> Iterator[str]:
+    closed = inspect.getclosurevars(function)
+    for name, value in (*closed.globals.items(), *closed.nonlocals.items()):
+        if isinstance(value, torch.Tensor) and value.device.type == "cuda" and value.nbytes >= large_bytes:
+            yield name
 
 
 def _left(module: torch.nn.Module) -> Iterator[str]:

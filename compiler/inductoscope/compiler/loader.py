@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +38,21 @@ class ModuleName:
         return f"{self.package}.{self.stem}" if self.package else self.stem
 
 
-def load(file: str, overlays: Mapping[str, str], search_paths: Sequence[str], is_user: IsUser) -> types.ModuleType:
-    """Import `file`.  Raises `RunFailedError` when it cannot be imported."""
+Attempt = Callable[[], types.ModuleType]
+"""Imports the file anew each time it is called."""
+
+
+def load(
+    file: str,
+    overlays: Mapping[str, str],
+    search_paths: Sequence[str],
+    is_user: IsUser,
+    importing: Callable[[Attempt], types.ModuleType] = lambda attempt: attempt(),
+) -> types.ModuleType:
+    """Import `file`; `importing` makes the attempt, or more than one.
+
+    Raises `RunFailedError` when it cannot be imported.
+    """
     import torch
 
     importlib.invalidate_caches()  # a worker that waited for its run may have looked into folders that changed since
@@ -47,15 +60,29 @@ def load(file: str, overlays: Mapping[str, str], search_paths: Sequence[str], is
     sys.meta_path.insert(0, texts)
     name = module_name(Path(file), texts.read(file))
     extend_path(name.root, Path(file).parent, search_paths)
-    torch.manual_seed(0)
-    try:
-        module = _import(name, file, texts)
-    except RunFailedError:
-        raise
-    except BaseException as error:
-        raise RunFailedError(failures.at_import(error, file, is_user)) from error
+    known = frozenset(sys.modules)
+
+    def attempt() -> types.ModuleType:
+        _forget_others(known, is_user)
+        torch.manual_seed(0)
+        try:
+            return _import(name, file, texts)
+        except RunFailedError:
+            raise
+        except BaseException as error:
+            raise RunFailedError(failures.at_import(error, file, is_user)) from error
+
+    module = importing(attempt)
     torch.manual_seed(0)
     return module
+
+
+def _forget_others(known: frozenset[str], is_user: IsUser) -> None:
+    """Let the user's own modules that are not `known` be imported again."""
+    for name in frozenset(sys.modules) - known:
+        file = getattr(sys.modules[name], "__file__", None)
+        if isinstance(file, str) and is_user(file):
+            del sys.modules[name]
 
 
 def closure(is_user: IsUser) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat import compiled
 from inductoscope.compiler.compat.compiled import Arguments
 from inductoscope.compiler.conventions import Conventions
+from inductoscope.compiler.conventions import read as read_conventions
 from inductoscope.compiler.failures import IsUser, RunFailedError, failed
 from inductoscope.compiler.inputs import CallInputs, GivenCalls, Source
 from inductoscope.compiler.kernel_owners import Launch
@@ -37,6 +38,10 @@ _STAYS_ON_CPU = (
     "exercise() works with modules of the file on the CPU, so what it runs is compiled for the CPU. "
     'Let it put them on the GPU (device="cuda") to see the GPU\'s kernels.'
 )
+
+
+_MAY_WANT_DATA = (FailureKind.RUN, FailureKind.IMPORT, FailureKind.DEVICE)
+"""Failures of the program's own code.  Others would be the same with all data there."""
 
 
 class Taken(Protocol):
@@ -104,17 +109,32 @@ class Placement:
         A program that wants data of those tensors on the CPU gets them: `make` is called again, with the random numbers
         that it had the first time.
         """
-        if self.simulation is None or conventions.keep_on_cpu:
+        return make() if conventions.keep_on_cpu else self._without_memory(make, lambda _: True)
+
+    def imported(self, attempt: Callable[[], types.ModuleType]) -> types.ModuleType:
+        """The program's file, imported by `attempt` in the way of `made`, where all of it goes to the device later."""
+        return self._without_memory(attempt, _all_moves)
+
+    def _without_memory(self, make: Callable[[], _T], suits: Callable[[_T], bool]) -> _T:
+        if self.simulation is None:
             return make()
         seed = torch.get_rng_state()
         with self.simulation.taking_large_tensors() as tensors:
             try:
-                return make()
-            except RunFailedError:
-                if not tensors.taken:
+                made = make()
+                if not tensors.taken or suits(made):
+                    return made
+            except RunFailedError as error:
+                if not tensors.taken or error.failure.kind not in _MAY_WANT_DATA:
                     raise
         torch.set_rng_state(seed)
         return make()
+
+
+def _all_moves(module: types.ModuleType) -> bool:
+    """Whether the tensors of a file may be on the device before the program says so: not if it treats both apart."""
+    said = read_conventions(module)
+    return said.requires is None and said.exercise is None and not said.keep_on_cpu
 
 
 @dataclass(frozen=True)
@@ -146,7 +166,8 @@ def place(program: Program, source: Source, conventions: Conventions, placement:
         one_way = Traveller(placement, conventions.keep_on_cpu, Gradients.THERE)
         calls = tuple(CallInputs(*one_way.there(call.args, call.kwargs)) for call in source.calls)
         moved = _moved(program, modules, placement)
-        return Placed(moved, replace(source, calls=calls), _as_they_are, _as_it_is, left_behind.note(modules))
+        note = _joined(left_behind.note(modules), _of_globals(program, modules, placement))
+        return Placed(moved, replace(source, calls=calls), _as_they_are, _as_it_is, note)
     if conventions.requires == "cuda":
         return Placed(_moved(program, modules, placement), source, _as_they_are, _as_it_is)
     if modules and not isinstance(program.obj, torch.nn.Module):
@@ -154,6 +175,20 @@ def place(program: Program, source: Source, conventions: Conventions, placement:
     traveller = Traveller(placement, conventions.keep_on_cpu, Gradients.HERE)
     moved = _moved(program, modules, placement)
     return Placed(moved, source, traveller.there, traveller.back, left_behind.note(modules))
+
+
+def _of_globals(program: Program, modules: Sequence[torch.nn.Module], placement: Placement) -> str | None:
+    if placement.simulation is None:
+        return None
+    from inductoscope.compiler.simgpu.large import LARGE_BYTES
+
+    parts = (type(part).forward for module in modules for part in module.modules())
+    functions = {one for one in (compiled.original(program.obj), *parts) if isinstance(one, types.FunctionType)}
+    return left_behind.note_of_globals(functions, LARGE_BYTES)
+
+
+def _joined(*sentences: str | None) -> str | None:
+    return " ".join(sentence for sentence in sentences if sentence is not None) or None
 
 
 def _as_they_are(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:

@@ -31,7 +31,7 @@ def prepare(request: Run, where: Placement, teller: Teller, is_user: IsUser) -> 
     """Import the file, find the target and its inputs, and put both on the device.  Raises `RunFailedError`."""
     target = request.target
     with teller.phase("import", Rung.CAPTURE, f"importing {Path(target.file).name}"):
-        module = loader.load(target.file, request.overlays, request.search_paths, is_user)
+        module = loader.load(target.file, request.overlays, request.search_paths, is_user, where.imported)
     said = conventions.read(module)
     placement.check_required(said, where, target)
     _configure_dynamo(said, target)
