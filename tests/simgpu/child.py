@@ -32,6 +32,7 @@ def lowering(file: str, device: str) -> Any:
 
 
 def main(file: str, device: str, out: str) -> None:
+    torch.set_num_threads(1)  # tensors are tiny, and threads on a busy machine wait for each other
     simulation = None
     if device != "cpu":
         from inductoscope.compiler import simgpu

@@ -1,6 +1,8 @@
 """Programs in which a parameter or buffer changes what it holds, and the values that the device must get right."""
 
 import copy
+import io
+import pickle
 
 import torch
 from torch import nn
@@ -374,3 +376,287 @@ def program_used_then_moved(device):
     loss = model(torch.ones(2, 3)).sum()
     model.to(device)
     return [values(model), loss.requires_grad]
+
+
+def saved_and_loaded(value, **options):
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return torch.load(buffer, **options)
+
+
+def program_saved_on_the_device_and_loaded(device):
+    model = net().to(device)
+    state = saved_and_loaded(model.state_dict())
+    fresh = net().to(device)
+    fresh.load_state_dict(state)
+    return [values(fresh), {name: tensor.device.type == device for name, tensor in state.items()}]
+
+
+def program_saved_on_the_device_and_loaded_on_the_cpu(device):
+    state = saved_and_loaded(Tied().to(device).half().state_dict(), map_location="cpu")
+    shared = state["embed.weight"].data_ptr() == state["head.weight"].data_ptr()
+    return [{name: (t.tolist(), t.device.type, str(t.dtype)) for name, t in state.items()}, shared]
+
+
+def program_saved_on_the_cpu_and_loaded_on_the_device(device):
+    state = saved_and_loaded(Tied().state_dict(), map_location=device)
+    state["embed.weight"].mul_(2)  # the head has the same storage
+    return {name: (t.tolist(), t.device.type == device) for name, t in state.items()}
+
+
+def program_loaded_by_every_form_of_map_location(device):
+    forms = (torch.device(device), device, lambda storage, _: storage, {"cpu": device})
+    return [saved_and_loaded(torch.arange(3.0), map_location=form).tolist() for form in forms]
+
+
+def program_module_saved_whole(device):
+    model = saved_and_loaded(net().to(device), weights_only=False)
+    return [values(model), isinstance(model[0].weight, nn.Parameter), model[0].weight.device.type == device]
+
+
+def program_pickled(device):
+    view = torch.arange(6.0).to(device).view(2, 3).t()
+    view.requires_grad_()
+    twin = pickle.loads(pickle.dumps(view))
+    model = pickle.loads(pickle.dumps(Tied().to(device)))
+    tied = model.head.weight is model.embed.weight
+    return [twin.tolist(), list(twin.stride()), twin.requires_grad, twin.device.type == device, values(model), tied]
+
+
+def program_optimiser_saved_and_loaded(device):
+    model = net().to(device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.1)
+    step(model, optimiser, device)
+    fresh = torch.optim.AdamW(model.parameters(), lr=0.5)
+    fresh.load_state_dict(saved_and_loaded(optimiser.state_dict()))
+    step(model, fresh, device)
+    return values(model)
+
+
+def program_shallow_copy(device):
+    x = torch.arange(3.0).to(device)
+    alias = copy.copy(x)
+    model = net().to(device)
+    twin = copy.copy(model)
+    twin[0].weight.data.mul_(2)
+    return [alias.tolist(), values(model), copy.copy(model[0].weight).tolist()]
+
+
+def program_parameter_reassigned(device):
+    model = net().to(device)
+    model[0].weight = nn.Parameter(model[0].weight * 2)
+    model[2].bias = nn.Parameter(torch.ones(2, device=device), requires_grad=False)
+    optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    step(model, optimiser, device)
+    return values(model)
+
+
+def program_registered_anew(device):
+    model = net().to(device)
+    model[0].register_parameter("bias", nn.Parameter(model[0].bias.detach() + 1))
+    model[0].register_buffer("extra", torch.arange(3.0).to(device), persistent=True)
+    del model[2].bias
+    model[2].register_buffer("bias", torch.zeros(2, device=device))
+    model[0].extra = model[0].extra * 2
+    return values(model.half())
+
+
+def program_parameters_in_lists(device):
+    class Listed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.several = nn.ParameterList([torch.ones(2), torch.arange(3.0)])
+            self.named = nn.ParameterDict({"a": torch.full((2,), 2.0)})
+
+    model = Listed().to(device).double()
+    model.several.append(nn.Parameter(torch.zeros(1, device=device)))
+    return [values(model), [isinstance(p, nn.Parameter) for p in model.parameters()]]
+
+
+def program_made_empty_then_loaded(device):
+    model = nn.Linear(3, 4, device="meta").to_empty(device=device)
+    model.load_state_dict(nn.Linear(3, 4).state_dict())
+    other = nn.Linear(3, 4, device="meta")
+    other.load_state_dict({k: v.to(device) for k, v in nn.Linear(3, 4).state_dict().items()}, assign=True)
+    emptied = nn.Linear(3, 4).to_empty(device=device)
+    emptied.load_state_dict(model.state_dict())
+    return [values(model), values(other), values(emptied), isinstance(other.weight, nn.Parameter)]
+
+
+def program_data_exchanged_and_restored(device):
+    model, held = net().to(device), {}
+    for name, p in model.named_parameters():  # as an average of weights is put in for evaluation
+        held[name] = p.data
+        p.data = torch.full_like(p, 2.0)
+    inside = model.eval()(torch.ones(2, 3, device=device)).tolist()
+    for name, p in model.named_parameters():
+        p.data = held[name]
+    return [inside, values(model)]
+
+
+def program_data_of_another_size(device):
+    model = nn.Linear(3, 4).to(device)
+    model.weight.data = torch.cat([model.weight.data, torch.ones(2, 3, device=device)])
+    model.bias.data = torch.zeros(6, device=device)
+    model(torch.ones(2, 3, device=device)).sum().backward()
+    return [values(model), model.weight.grad.tolist()]
+
+
+def program_data_cast_on_the_cpu_then_moved(device):
+    model = net()
+    for p in model.parameters():
+        p.data = p.data.half().to(device)
+    return [values(model), [str(p.dtype) for p in model.parameters()]]
+
+
+def program_offloaded_and_back(device):
+    model = net()
+    for _ in range(2):
+        for p in model.parameters():
+            p.data = p.data.to(device)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.mul_(2)
+        for p in model.parameters():
+            p.data = p.data.to("cpu")
+    return values(model)
+
+
+def program_swap_tensors_of_modules(device):
+    first, second = nn.Linear(3, 4).to(device), nn.Linear(3, 4).to(device)
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        torch.utils.swap_tensors(a, b)
+    torch.utils.swap_tensors(first.bias, nn.Parameter(torch.ones(4, dtype=torch.float64).to(device)))
+    return [values(first), values(second), isinstance(first.weight, nn.Parameter), str(first.bias.dtype)]
+
+
+def program_swap_tensors_across_devices(device):
+    here, there = torch.arange(3.0), torch.ones(2).to(device)
+    torch.utils.swap_tensors(here, there)
+    there.add_(1)
+    return [here.tolist(), there.tolist(), there.device.type, here.device.type == device]
+
+
+def program_old_weight_norm(device):
+    model = nn.utils.weight_norm(nn.Linear(3, 4)).to(device).double()
+    x = torch.ones(2, 3, dtype=torch.float64, device=device)
+    before = model(x).tolist()
+    nn.utils.remove_weight_norm(model)
+    return [before, values(model), model(x).tolist()]
+
+
+def program_old_spectral_norm(device):
+    model = nn.utils.spectral_norm(nn.Linear(3, 4)).to(device)
+    model(torch.ones(2, 3, device=device))
+    return [list(model.weight.shape), sorted(model.state_dict())]
+
+
+def program_orthogonal(device):
+    model = parametrizations.orthogonal(nn.Linear(3, 3)).to(device)
+    product = model.weight @ model.weight.T
+    return [(product - torch.eye(3, device=device)).abs().max().item() < 1e-4]
+
+
+def program_parametrised_copy(device):
+    model = nn.Linear(3, 4).to(device)
+    parametrize.register_parametrization(model, "weight", Double())
+    twin = copy.deepcopy(model).half()
+    with parametrize.cached():
+        inside = twin.weight.tolist()
+    return [inside, values(twin), values(model)]
+
+
+def program_functional_call(device):
+    model = Tied().to(device)
+    replaced = {"embed.weight": torch.ones(7, 4, device=device), "scale": torch.zeros(4, device=device)}
+    output = torch.func.functional_call(
+        nn.Sequential(model.head), {"0.weight": replaced["embed.weight"]}, (torch.ones(2, 4, device=device),)
+    )
+    return [output.tolist(), values(model)]
+
+
+def program_stacked_models(device):
+    models = [nn.Linear(3, 4).to(device) for _ in range(3)]
+    parameters, buffers = torch.func.stack_module_state(models)
+    base = copy.deepcopy(models[0]).to("meta")
+
+    def call(p, b, x):
+        return torch.func.functional_call(base, (p, b), (x,))
+
+    return torch.vmap(call, in_dims=(0, 0, None))(parameters, buffers, torch.ones(2, 3, device=device)).tolist()
+
+
+def program_data_parallel(device):
+    model = nn.DataParallel(net().to(device))
+    output = model(torch.arange(6.0, device=device).view(2, 3))
+    output.sum().backward()
+    return [output.tolist(), values(model), [p.grad is not None for p in model.parameters()]]
+
+
+def program_wrapped_then_moved(device):
+    inner = net()
+    average = torch.optim.swa_utils.AveragedModel(inner, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    average.to(device)
+    with torch.no_grad():
+        for p in inner.parameters():
+            p.add_(1)
+    inner.to(device)
+    average.update_parameters(inner)
+    average.update_parameters(inner)
+    return [values(average), values(inner)]
+
+
+def program_frozen_by_vector(device):
+    model = net().to(device)
+    vector = nn.utils.parameters_to_vector(p for p in model.parameters() if p.requires_grad)
+    nn.utils.vector_to_parameters(torch.ones_like(vector), model.parameters())
+    vector.zero_()
+    model.bfloat16()
+    return values(model)
+
+
+def program_clipped_and_zeroed(device):
+    model = net().to(device)
+    model(torch.arange(6.0, device=device).view(2, 3)).square().sum().backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 0.5).item()
+    kept = [p.grad.tolist() for p in model.parameters()]
+    model.zero_grad(set_to_none=False)
+    model.requires_grad_(False).half()
+    return [norm, kept, [p.grad.tolist() for p in model.parameters()], values(model)]
+
+
+def program_fused_with_normalisation(device):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).to(device).eval()
+    fused = nn.utils.fusion.fuse_conv_bn_eval(*model)
+    x = torch.ones(1, 3, 4, 4, device=device)
+    return [values(fused), (fused(x) - model(x)).abs().max().item() < 1e-4]
+
+
+def program_shared_memory(device):
+    model = net()
+    model.share_memory()
+    model.to(device).share_memory()
+    return values(model)
+
+
+def program_set_of_a_parameter(device):
+    weight, other = nn.Parameter(torch.arange(4.0).to(device)), torch.ones(6).to(device)
+    with torch.no_grad():
+        weight.set_(other[1:5])
+        other.mul_(3)
+    return [weight.tolist(), weight.requires_grad]
+
+
+def program_type_method(device):
+    x = torch.arange(3.0).to(device)
+    model = nn.Linear(3, 4).to(device).type(torch.float64)
+    return [x.type(torch.float16).tolist(), x.type_as(model.weight).tolist(), values(model)]
+
+
+def program_buffers_assigned(device):
+    model = nn.BatchNorm1d(3).to(device)
+    model.running_mean = torch.arange(3.0, device=device)
+    model.running_var.data = torch.full((3,), 4.0, device=device)
+    model.num_batches_tracked += 2
+    return [values(model.half()), model.eval()(torch.ones(2, 3, device=device).half()).tolist()]

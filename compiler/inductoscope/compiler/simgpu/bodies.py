@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import parameter as nn_parameter
 from torch.utils.weak import WeakIdKeyDictionary
 
+from inductoscope.compiler.simgpu import saving
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
 from inductoscope.compiler.simgpu.patching import Patches
 
@@ -36,6 +37,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> None:
     ):
         why = "device tensors are copied and printed with their values, as on a card"
         patches.wrap(FakeTensor, name, make, why=why)
+    saving.install(mode, bodies.own_attributes, patches)
 
 
 class _Bodies:
@@ -51,7 +53,8 @@ class _Bodies:
         """Whether the two live on different sides: one on the device, the other on the CPU."""
         return self._mode.owns(before) != self._mode.owns(after)
 
-    def _own_attributes(self, tensor: Any) -> dict[str, Any]:
+    def own_attributes(self, tensor: Any) -> dict[str, Any]:
+        """What the program has put into a tensor's `__dict__`."""
         skipped = self._fake_names | {"_is_param"}
         return {name: value for name, value in tensor.__dict__.items() if name not in skipped}
 
@@ -78,7 +81,7 @@ class _Bodies:
                 body._is_param = True
         else:
             body = torch.nn.Parameter(new, False) if is_parameter else new.detach()
-        body.__dict__.update(self._own_attributes(tensor))
+        body.__dict__.update(self.own_attributes(tensor))
         for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
             if getattr(tensor, name, None) is not None:
                 setattr(body, name, getattr(tensor, name))
@@ -175,7 +178,7 @@ class _Bodies:
             if tensor.grad is not None:
                 twin.grad = copy.deepcopy(tensor.grad, memo)
         memo[id(tensor)] = twin  # an attribute may lead back here
-        twin.__dict__.update(copy.deepcopy(self._own_attributes(tensor), memo))
+        twin.__dict__.update(copy.deepcopy(self.own_attributes(tensor), memo))
         return twin
 
     def _copied_view(self, tensor: FakeTensor, memo: dict[Any, Any]) -> Any:

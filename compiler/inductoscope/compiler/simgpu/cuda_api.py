@@ -103,11 +103,24 @@ def _versions(target: TargetDevice, patches: Patches) -> None:
     amd = target.device.is_amd
     patches.replace(torch.backends.cudnn, "_init", lambda: True, why="would load cuDNN")
     patches.replace(torch.backends.cudnn, "version", lambda: None if amd else CUDNN_VERSION, why=why)
+    _benchmark_limit(patches)
     if amd:
         patches.replace(torch.version, "hip", torch.version.hip or "7.0.51831", why=why)
         patches.replace(torch.version, "cuda", None, why=why)
     else:
         patches.replace(torch.version, "cuda", torch.version.cuda or "13.0", why=why)
+
+
+def _benchmark_limit(patches: Patches) -> None:
+    """A setting of cuDNN's that `torch.backends.cudnn.flags` reads and writes each time."""
+    limit = 10  # at::Context's default
+
+    def set_limit(value: int) -> None:
+        nonlocal limit
+        limit = value
+
+    patches.define(torch._C, "_cuda_get_cudnn_benchmark_limit", lambda: limit, why=_WHY_PRIMITIVE)
+    patches.define(torch._C, "_cuda_set_cudnn_benchmark_limit", set_limit, why=_WHY_PRIMITIVE)
 
 
 def _streams() -> tuple[type, type]:

@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from inductoscope.compiler.simgpu import writing
 from inductoscope.compiler.simgpu.graphs import plain_meaning
@@ -32,6 +32,7 @@ from inductoscope.compiler.simgpu.records import Journal
 from inductoscope.compiler.simgpu.tape import Operands, Tape
 
 aten = torch.ops.aten
+_META = torch.device("meta")
 _COMPILER_MODES = (
     torch._C._TorchDispatchModeKey.FAKE,
     torch._C._TorchDispatchModeKey.PROXY,
@@ -65,6 +66,12 @@ class SimulatedDeviceMode(TorchDispatchMode):
         with self._looks.of_nobody():
             return tensor.cpu()
 
+    def values_to_save(self, tensor: FakeTensor) -> torch.Tensor:
+        """A device tensor's values on the CPU, to be written at once: tensors that share a storage still do there."""
+        zeros = torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
+        saved: torch.Tensor = self._looks.look(tensor, "copy to CPU", lambda value: value, lambda: zeros)
+        return saved
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """Dynamo would otherwise skip every frame."""
@@ -78,6 +85,11 @@ class SimulatedDeviceMode(TorchDispatchMode):
     def owns(self, value: object) -> bool:
         """Whether `value` is a tensor on the simulated device."""
         return isinstance(value, FakeTensor) and value.fake_mode is self.fake
+
+    def is_in_charge(self) -> bool:
+        """Whether operations of the calling thread come here now: not while the compiler traces, or the mode is off."""
+        modes = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+        return self in modes and not _compiler_traces()
 
     @contextlib.contextmanager
     def taking_large_tensors(self) -> Iterator[LargeTensors]:
@@ -94,13 +106,18 @@ class SimulatedDeviceMode(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if any(torch._C._get_dispatch_mode(key) is not None for key in _COMPILER_MODES):
+        if _compiler_traces():
             return func(*args, **kwargs)
         fakes = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, FakeTensor)]
         if any(fake.fake_mode is not self.fake for fake in fakes):
             return func(*args, **kwargs)  # the compiler's own tensors
         if isinstance(func, torch._ops.HigherOrderOperator):
             return self._higher_order(func, args, kwargs)
+        if _is_composite(func):
+            with self:  # only inference mode lets these come here whole; what they consist of comes one by one
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
         if func is torch.ops.prims.device_put.default:
             func, args, kwargs = aten._to_copy.default, args[:1], {"device": torch.device(args[1])}
         if self._large is not None:
@@ -115,6 +132,9 @@ class SimulatedDeviceMode(TorchDispatchMode):
         return self._on_device(func, args, kwargs)
 
     def _on_device(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs.get("device") == _META:
+            args, kwargs = tree_map(_without_data, (args, kwargs))
+            return func(*args, **kwargs)
         special = _SPECIAL.get(func)
         if special is not None:
             done, result = special(self, args, kwargs)
@@ -174,6 +194,23 @@ class SimulatedDeviceMode(TorchDispatchMode):
             return False, None
         return True, self._looks.look(source, "copy to CPU", target.copy_, lambda: target)
 
+    def _pack(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+        """How many sequences reach each step is known on the CPU, from their lengths, which are there already."""
+        data, lengths, batch_first = args
+        if isinstance(lengths, FakeTensor):
+            kind = (
+                f"{lengths.dim()}D {lengths.device} {lengths.type().rpartition('.')[2].removesuffix('Tensor')} tensor"
+            )
+            raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {kind}")
+        with torch._C._DisableTorchDispatch():
+            sizes = aten._pack_padded_sequence.default(torch.empty(*data.shape[:2], 1), lengths, batch_first)[1]
+            rows = int(lengths.sum())
+        with self.fake:
+            packed = data.new_empty((rows, *data.shape[2:]))
+        operands = writing.taken(aten._pack_padded_sequence.default, args, kwargs)
+        writing.write(self.tape, aten._pack_padded_sequence.default, args, kwargs, operands, (packed, sizes))
+        return True, (packed, sizes)
+
     def _pin(self, args: tuple[Any, ...], _: dict[str, Any]) -> tuple[bool, Any]:
         return True, args[0]
 
@@ -198,9 +235,27 @@ _SPECIAL: dict[Any, Callable[..., tuple[bool, Any]]] = {
     aten._local_scalar_dense.default: SimulatedDeviceMode._item,
     aten._to_copy.default: SimulatedDeviceMode._copy_to,
     aten.copy_.default: SimulatedDeviceMode._copy_into,
+    aten._pack_padded_sequence.default: SimulatedDeviceMode._pack,
     aten._pin_memory.default: SimulatedDeviceMode._pin,
     aten.is_pinned.default: SimulatedDeviceMode._is_pinned,
 }
+
+
+def _without_data(leaf: Any) -> Any:
+    if not isinstance(leaf, FakeTensor):
+        return leaf
+    with torch._C._DisableTorchDispatch():
+        return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=_META)
+
+
+def _compiler_traces() -> bool:
+    return any(torch._C._get_dispatch_mode(key) is not None for key in _COMPILER_MODES)
+
+
+def _is_composite(func: Any) -> bool:
+    """Whether an operator is just a series of others.  Those of namespace prim are not in the dispatcher's table."""
+    implicit = torch._C.DispatchKey.CompositeImplicitAutograd
+    return func.namespace != "prim" and func.has_kernel_for_dispatch_key(implicit)
 
 
 def _only_running_tells(func: Any, error: RuntimeError) -> bool:

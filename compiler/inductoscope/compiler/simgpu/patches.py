@@ -15,7 +15,7 @@ from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_map, tree_unflatten
 
-from inductoscope.compiler.simgpu import standins
+from inductoscope.compiler.simgpu import recurrent, standins
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
 from inductoscope.compiler.simgpu.patching import Patches
 
@@ -28,7 +28,7 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> torch.library.Librar
     _shapes_without_a_card(patches)
     _modes_that_stay_on(mode, patches)
     _backward_in_this_thread(patches)
-    _recurrent_layers(mode, patches)
+    recurrent.install(mode, patches)
     _parameters(mode, patches)
     _host_memory(patches)
     torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda"): made on the CPU, then moved
@@ -109,32 +109,6 @@ def _backward_in_this_thread(patches: Patches) -> None:
 
     why = "the engine has no thread for the device, and operations in another thread would miss the mode"
     patches.define(graph, "_engine_run_backward", single_threaded, why=why)
-
-
-def _recurrent_layers(mode: SimulatedDeviceMode, patches: Patches) -> None:
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def without_cudnn(*args: Any, **kwargs: Any) -> Any:
-            enabled = torch._C._get_cudnn_enabled()
-            torch._C._set_cudnn_enabled(False)
-            try:
-                return original(*args, **kwargs)
-            finally:
-                torch._C._set_cudnn_enabled(enabled)
-
-        return without_cudnn
-
-    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-        patches.wrap(torch._VF, name, make, why="eager recurrent layers call cuDNN below the dispatcher")
-
-    def make_flatten(original: Callable[..., None]) -> Callable[..., None]:
-        def flatten(layer: Any) -> None:
-            if not any(mode.owns(weight) for weight in layer._flat_weights):
-                original(layer)
-
-        return flatten
-
-    why = "packs the weights for cuDNN, by address"
-    patches.wrap(torch.nn.RNNBase, "flatten_parameters", make_flatten, why=why)
 
 
 def _parameters(mode: SimulatedDeviceMode, patches: Patches) -> None:
