@@ -101,3 +101,29 @@ def test_a_convolution_by_torchs_own_formula():
     (call,) = [kernel for kernel in facts.kernels if kernel.language.value == "extern"]
     assert call.flops == 2 * (2 * 8 * 14 * 14) * (3 * 3 * 3)
     assert (call.bytes_read, call.bytes_written) == ((2 * 3 * 16 * 16 + 8 * 27) * F32, 2 * 8 * 14 * 14 * F32)
+
+
+class Frozen(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.product = torch.nn.Linear(64, 128)
+        self.image = torch.nn.Conv2d(3, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.product(x), torch.relu(self.image(image))
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="a build without oneDNN fuses nothing into it")
+def test_fused_library_calls_of_a_frozen_graph_tell_all_their_operators_and_what_they_cost():
+    model = Frozen().eval()
+    with torch.no_grad(), torch._inductor.config.patch(freezing=True):
+        facts = lower(lambda: torch.compile(model)(torch.randn(17, 64), torch.randn(2, 3, 16, 16)))
+    assert facts.problems == ()
+    found = {group.kernel: (group, kernel) for group, kernel in zip(facts.fusion_groups, facts.kernels, strict=True)}
+    group, kernel = found["torch.ops.mkldnn._convolution_pointwise.default"]
+    assert [op.op for op in group.ops] == ["aten.convolution", "aten.relu"]
+    assert {op.line for op in group.ops} == {place.line for place in kernel.lines}
+    assert group.fusion == "vertical"
+    assert kernel.flops == 2 * (2 * 8 * 16 * 16) * (3 * 3 * 3)
+    if torch.backends.mkl.is_available():
+        assert found["torch.ops.mkl._mkl_linear.default"][1].flops == 2 * 17 * 64 * 128

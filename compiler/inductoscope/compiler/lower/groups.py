@@ -9,6 +9,7 @@ import re
 
 import torch
 
+from inductoscope.compiler.compat import onednn
 from inductoscope.compiler.lower.apart import reasons_apart
 from inductoscope.compiler.lower.nodes import Origins, op_name
 from inductoscope.compiler.lower.places import Places
@@ -44,7 +45,7 @@ def build_groups(
             id=group_id(graph_id, first + at),
             kernel=call.name,
             kind=(kind := _kind(call, source)),
-            fusion=_fusion(call, kind, ops := _ops(origins.of_call(call), places)),
+            fusion=_fusion(call, kind, ops := _ops(call, origins.of_call(call), places)),
             ops=ops,
             apart_from=tuple(
                 ApartFrom(group_id(graph_id, first + other), reason) for other, reason in apart.get(at, {}).items()
@@ -54,7 +55,12 @@ def build_groups(
     ]
 
 
-def _ops(nodes: tuple[torch.fx.Node, ...], places: Places) -> tuple[GroupOp, ...]:
+def _ops(call: Call, nodes: tuple[torch.fx.Node, ...], places: Places) -> tuple[GroupOp, ...]:
+    """The operators of a kernel; those that a library call does in one stand at the line of the last."""
+    fused = onednn.fused_operators(call.nodes[0]) if call.extern else ()
+    if fused:
+        at = next((place for place in map(places.nearest, nodes) if place is not None), None)
+        return tuple(GroupOp(name, at.file if at else None, at.line if at else None) for name in fused)
     found = []
     for node in nodes:
         name, place = op_name(node), places.nearest(node)
@@ -86,8 +92,10 @@ def _is_foreach(call: Call) -> bool:
 def _fusion(call: Call, kind: str, ops: tuple[GroupOp, ...]) -> str:
     if kind in ("foreach", "combo"):
         return "combo"
-    if call.extern or len(ops) <= 1:
+    if len(ops) <= 1:
         return "none"
+    if call.extern:
+        return "vertical"
     if kind == "template":
         return "template-epilogue" if len(call.nodes) > 1 else "none"
     return "vertical" if _components(call) == 1 else "horizontal"

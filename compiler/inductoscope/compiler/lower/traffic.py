@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from inductoscope.compiler.compat import costs, scheduling
+from inductoscope.compiler.compat import costs, onednn, scheduling
 from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.lower.recording import Call
 
@@ -44,14 +44,17 @@ def traffic(call: Call) -> Traffic:
 
 
 def flops(call: Call, nodes: tuple[torch.fx.Node, ...]) -> int | None:
-    """Floating-point operations of a library call or template, by torch's flop counter; None for anything else.
+    """Floating-point operations of a library call or template, by torch's flop counter, which knows nothing of what
+    oneDNN fuses; that is counted here.  None for anything else.
 
     A multiplication and an addition count as two.
     """
     if not call.extern and not any(leaf.is_template() for leaf in call.nodes):
         return None
     counted = [count for count in map(costs.flops_of, nodes) if count]
-    return sum(counted) if counted else None
+    if counted:
+        return sum(counted)
+    return onednn.flops_of(call.nodes[0], nodes[0].meta.get("val")) if call.extern and nodes else None
 
 
 def _fused(call: Call) -> list[Any]:
