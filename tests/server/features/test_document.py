@@ -51,7 +51,7 @@ def test_forward_and_backward_and_library_calls_are_lists_of_their_own() -> None
         ),
     )
     assert shown.startswith(
-        "f\n\nH200 (simulated): 1 graph, 5 ops in 1 kernel and 1 library call, 0 breaks (just now)\n\n"
+        "f\n\nH200 (simulated): 1 graph, 5 ops -> 1 kernel, 1 library call, 0 breaks (just now)\n\n"
         "Kernels of the forward pass (1)\n\n- a (line 19)\n\n"
         "Library calls of the forward pass (1)\n\n- extern_kernels.mm (lines 19, 20)\n\n"
         "Kernels of the backward pass (1)\n\n- b (line 19)\n\n"

@@ -14,7 +14,7 @@ from inductoscope.server.snapshot import TargetView
 def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Block]:
     """The blocks of the document; `age` is that of the report, in seconds."""
     yield Heading(view.target.name)
-    yield Words(f"{words.summary(report)} ({words.age(age)})")
+    yield Words(f"{words.account(report)} ({words.age(age)})")
     if view.measured is not None and view.measured.benchmark is not None:
         yield Words(words.benchmark(view.measured.benchmark))
     yield from map(Note, report.notes)

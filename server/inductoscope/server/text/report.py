@@ -74,7 +74,7 @@ def title(report: TargetReport, view: View) -> Text:
 def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield title(report, view)
     if report.graphs:
-        yield paragraph(totals(report), indent=2)
+        yield paragraph(words.totals(report), indent=2)
     step = tally.training(report)
     if step is not None:
         yield paragraph(words.training(step), indent=2)
@@ -95,24 +95,6 @@ def _says_below(report: TargetReport, message: str) -> bool:
     """Whether a finding, or the benchmark, says the same."""
     refused = report.benchmark.refused if report.benchmark is not None else None
     return message in {refused, *(finding.message for finding in report.findings)}
-
-
-def totals(report: TargetReport) -> str:
-    """The whole in one line: `1 graph, 37 ops -> 9 kernels, 1 library call, 0 breaks`."""
-    counts = tally.of(report)
-    became = ""
-    if counts.kernels:
-        generated = words.count(counts.generated, "kernel")
-        became = f" -> {generated}, {words.count(counts.library, 'library call')}"
-    ops = words.operators(counts)
-    breaks = words.count(counts.breaks, "break")
-    again = f", {words.count(counts.recompiles, 'recompile')}" if counts.recompiles else ""
-    return f"{words.count(counts.graphs, 'graph')}, {ops}{became}, {breaks}{again}{_predicted(report)}"
-
-
-def _predicted(report: TargetReport) -> str:
-    forecast = tally.forecast(report)
-    return f", {words.forecast(forecast)}" if forecast is not None else ""
 
 
 def _recompile(recompile: Recompile, view: View) -> Iterator[RenderableType]:
