@@ -5,7 +5,8 @@ Knows nothing of devices but that a tensor on the CPU was left there.
 
 from __future__ import annotations
 
-import inspect
+import contextlib
+import dis
 import types
 from collections.abc import Iterable, Iterator
 
@@ -49,9 +50,62 @@ def note_of_globals(functions: Iterable[types.FunctionType], large_bytes: int) -
     )
 
 
+def note_of_cpu_globals(functions: Iterable[types.FunctionType]) -> str | None:
+    """A sentence about tensors on the CPU that `functions`, or those of their file that these call, find there.
+
+    None where there are none.  Modules of the file move, so they are left out.
+    """
+    used = ((name, value) for function in _with_called(functions) for name, value in _closed(function))
+    names = sorted({f"`{name}`" for name, value in used if any(map(_is_on_cpu, _held(value)))})
+    if not names:
+        return None
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    stays, it = ("stays", "it") if len(names) == 1 else ("stay", "them")
+    return (
+        f"{', '.join(names[:_NAMED])}{more} {stays} on the CPU, where the file makes {it}: only inputs and modules are "
+        f"moved to the GPU here. A real program has to move {it} there too; --device cpu runs it as it is."
+    )
+
+
+def _with_called(functions: Iterable[types.FunctionType]) -> list[types.FunctionType]:
+    """The functions, and those that they reach by name in their own file."""
+    found = list(dict.fromkeys(functions))
+    for function in found:
+        called = (value for _, value in _closed(function) if isinstance(value, types.FunctionType))
+        found += [one for one in called if one.__globals__ is function.__globals__ and one not in found]
+    return found
+
+
+def _closed(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    """Names of the file and of enclosing functions that a function and those inside of it use, with their values."""
+    names = {one.argval for one in _instructions(function.__code__) if one.opname == "LOAD_GLOBAL"}
+    yield from ((name, function.__globals__[name]) for name in sorted(names & function.__globals__.keys()))
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # nothing is in it yet
+            yield name, cell.cell_contents
+
+
+def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+    yield from dis.get_instructions(code)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _instructions(inner)
+
+
+def _held(value: object) -> Iterable[object]:
+    """A value, or what a plain container of values holds."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _is_on_cpu(value: object) -> bool:
+    """Whether it is a tensor there; one without dimensions may be used together with tensors on any device."""
+    return isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim() > 0
+
+
 def _on_device(function: types.FunctionType, large_bytes: int) -> Iterator[str]:
-    closed = inspect.getclosurevars(function)
-    for name, value in (*closed.globals.items(), *closed.nonlocals.items()):
+    for name, value in _closed(function):
         if isinstance(value, torch.Tensor) and value.device.type == "cuda" and value.nbytes >= large_bytes:
             yield name
 
@@ -59,5 +113,5 @@ def _on_device(function: types.FunctionType, large_bytes: int) -> Iterator[str]:
 def _left(module: torch.nn.Module) -> Iterator[str]:
     for owner, part in module.named_modules():
         for name, value in vars(part).items():
-            if isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim() > 0:
+            if _is_on_cpu(value):
                 yield f"{owner}.{name}" if owner else name

@@ -184,7 +184,7 @@ def _of_globals(program: Program, modules: Sequence[torch.nn.Module], placement:
 
     parts = (type(part).forward for module in modules for part in module.modules())
     functions = {one for one in (compiled.original(program.obj), *parts) if isinstance(one, types.FunctionType)}
-    return left_behind.note_of_globals(functions, LARGE_BYTES)
+    return _joined(left_behind.note_of_globals(functions, LARGE_BYTES), left_behind.note_of_cpu_globals(functions))
 
 
 def _joined(*sentences: str | None) -> str | None:
