@@ -11,9 +11,10 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def run(text: str) -> subprocess.CompletedProcess[str]:
+def run(text: str, before: str = "") -> subprocess.CompletedProcess[str]:
     text = (
-        "import torch\nfrom inductoscope.protocol import devices\nfrom inductoscope.compiler import simgpu\n"
+        textwrap.dedent(before)
+        + "import torch\nfrom inductoscope.protocol import devices\nfrom inductoscope.compiler import simgpu\n"
         "H200, A100, MI300X = map(devices.find, ('H200', 'A100', 'MI300X'))\n" + textwrap.dedent(text)
     )
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False)
@@ -33,7 +34,6 @@ SABOTAGES = {
     "riscv64": "import platform; platform.machine = lambda: 'riscv64'",
     "darwin": "import sys; sys.platform = 'darwin'",
     "executable memory": "import mmap\ndef no(*a, **k): raise PermissionError(13, 'Permission denied')\nmmap.mmap = no",
-    "pip install triton": "import sys; sys.modules['triton'] = None",
     "laid out in an unknown way": "native._virtual_methods = lambda header: ['other']",
     "2.11 to 2.15": "def no(header): raise FileNotFoundError(2, 'gone', header)\nnative._virtual_methods = no",
 }
@@ -77,3 +77,35 @@ def test_machine_code_of_this_platform_returns_its_constant() -> None:
     assert ctypes.CFUNCTYPE(ctypes.c_double)(functions.returning(1e-5))() == 1e-5
     assert functions.returning(1) == functions.returning(1) != functions.returning(1.0)
     assert functions._used < mmap.PAGESIZE
+
+
+NO_TRITON = """
+    import sys
+
+    class NoTriton:
+        def find_spec(self, name, *_):
+            if name.partition(".")[0] == "triton":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, NoTriton())
+"""
+
+
+def test_without_triton_graphs_are_captured_and_a_sentence_says_what_is_missing() -> None:
+    done = run(
+        """
+        from inductoscope.compiler.lower import Depth, Lowering
+        from inductoscope.compiler.usercode import UserCode
+
+        simulation = simgpu.simulate(H200)
+        (note,) = simulation.notes()
+        assert "`pip install triton` adds it" in note.text, note
+        assert not simulation.has_kernels
+        with Lowering(UserCode(also=()), "sim:H200", Depth.GRAPHS):
+            x = torch.ones(3, device="cuda", requires_grad=True)
+            torch.compile(lambda x: x.sin() * 2)(x).sum().backward()
+        assert torch.allclose(x.grad.cpu(), 2 * torch.ones(3).cos())
+    """,
+        before=NO_TRITON,
+    )
+    assert done.returncode == 0, done.stderr

@@ -121,7 +121,8 @@ class _Climb:
             with self._teller.timeline.phase("predict"):
                 report = assembling.predicted(report, where.simulated)
         self._tell(report)
-        if where.simulated is not None and self._request.rung.reaches(Rung.ASSEMBLE):
+        assembles = self._request.rung.reaches(Rung.ASSEMBLE) and report.rung.reaches(Rung.LOWER)
+        if where.simulated is not None and assembles:
             replay = where.simulation.replay if where.simulation is not None else Replay()
             report = assembling.assembled(report, where.simulated, self._teller, self._request.assembling, replay)
             self._tell(report)
@@ -140,7 +141,8 @@ class _Climb:
         """Make the calls once with every observer watching."""
         request, target, is_user = self._request, self._request.target, self._user_code.is_user
         timeline = self._teller.timeline
-        depth = Depth.KERNELS if request.rung.reaches(Rung.LOWER) else Depth.GRAPHS
+        lowers = request.rung.reaches(Rung.LOWER) and where.has_kernels
+        depth = Depth.KERNELS if lowers else Depth.GRAPHS
         # A file that names its backend speaks for the whole program; elsewhere our calls are only a sample of it.
         named = prepared.conventions.backend is not None
         extent = Program.WHOLE if named else Program.SAMPLE

@@ -55,6 +55,8 @@ class Taken(Protocol):
 class Simulation(Protocol):
     """What a placement needs of the simulated device."""
 
+    has_kernels: bool
+
     def move(self, obj: Any) -> Any:
         """The object, tensor or module, on the device."""
 
@@ -94,6 +96,11 @@ class Placement:
     def simulated(self) -> Device | None:
         """The simulated GPU, if it is one."""
         return self.choice.device
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether kernels can be generated for the device."""
+        return self.simulation is None or self.simulation.has_kernels
 
     def move(self, leaf: _Leaf) -> _Leaf:
         """A tensor or a module on the device; a module moves in place."""
@@ -261,5 +268,8 @@ def _simulate(device: Device, is_user: IsUser, recording: Recording | None) -> S
         if recording is not None:
             simulation.replaying(recording)
         return simulation
-    except Exception as error:
+    except simgpu.SimulationUnavailableError as error:
         raise RunFailedError(failed(FailureKind.DEVICE, str(error), None, error)) from error
+    except Exception as error:  # a part of torch that is not as in the versions that were tried
+        unavailable = simgpu.SimulationUnavailableError(f"{type(error).__name__} in its making: {error}.")
+        raise RunFailedError(failed(FailureKind.DEVICE, str(unavailable), None, error)) from error

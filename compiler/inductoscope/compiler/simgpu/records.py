@@ -25,6 +25,7 @@ class Topic(enum.Enum):
 
     PADDING = "pad_mm"
     SELF_TEST = "self-test"
+    TRITON = "triton"
     VALUES = "values"
     RECORDING = "recording"
 

@@ -45,6 +45,8 @@ class Simulation:
     def __init__(self, target: TargetDevice, journal: Journal, mode: SimulatedDeviceMode, applied: Patches) -> None:
         self._target, self._journal, self._mode, self._patches = target, journal, mode, applied
         self._keep: tuple[Any, ...] = ()
+        self.has_kernels = True
+        """Whether Inductor can generate kernels: it cannot without Triton."""
 
     @property
     def device(self) -> Device:
@@ -179,11 +181,9 @@ def simulate(device: Device, is_user: IsUser | None = None) -> Simulation:
 
 
 def _build(device: Device, is_user: IsUser) -> Simulation:
-    _check_triton()
+    without_triton = _without_triton()
     pointers = native.Pointers()
     _import_inductor()
-    from inductoscope.compiler.simgpu import triton_driver, user_kernels  # they need Triton
-
     target, journal, applied = TargetDevice(device), Journal(is_user), Patches()
 
     def choose(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> int:
@@ -191,11 +191,14 @@ def _build(device: Device, is_user: IsUser) -> Simulation:
 
     pointers.install(choose, native.hooks_for(device.vendor))
     cuda_api.install(target, applied)
-    triton_driver.install(target)
     mode = SimulatedDeviceMode(Tape(), journal)
     library = patches.install(mode, applied)
     decisions.install(target, journal, applied)
-    user_kernels.install(mode, applied)
+    if without_triton is None:
+        from inductoscope.compiler.simgpu import triton_driver, user_kernels  # they need Triton
+
+        triton_driver.install(target)
+        user_kernels.install(mode, applied)
     bodies.install(mode, applied)
     hide_frames_of(__package__)
     simulation = Simulation(target, journal, mode, applied)
@@ -206,16 +209,22 @@ def _build(device: Device, is_user: IsUser) -> Simulation:
     simulation.clear()  # the self-test's own looks are nobody's
     for text in off:
         journal.note(Topic.SELF_TEST, text)
+    if without_triton is not None:
+        simulation.has_kernels = False
+        journal.note(Topic.TRITON, without_triton)
     return simulation
 
 
-def _check_triton() -> None:
+def _without_triton() -> str | None:
+    """Why there are no kernels to show, as a sentence; None where Triton is there."""
     try:
         import triton  # noqa: F401
     except ImportError as error:
-        raise SimulationUnavailableError(
-            f"Triton is not installed in this environment ({error}); `pip install triton` adds it, no GPU is needed."
-        ) from error
+        return (
+            f"Triton is not installed in this environment ({error}), so graphs are shown, but no kernels; "
+            "`pip install triton` adds it, no GPU is needed."
+        )
+    return None
 
 
 def _import_inductor() -> None:
