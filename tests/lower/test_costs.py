@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 import torch
 from torch.nn import functional
 
+from inductoscope.protocol.report import KernelLanguage
 from lower.support.driver import lower
 
 pytestmark = pytest.mark.slow
@@ -127,3 +128,21 @@ def test_fused_library_calls_of_a_frozen_graph_tell_all_their_operators_and_what
     assert kernel.flops == 2 * (2 * 8 * 16 * 16) * (3 * 3 * 3)
     if torch.backends.mkl.is_available():
         assert found["torch.ops.mkl._mkl_linear.default"][1].flops == 2 * 17 * 64 * 128
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="products are packed by MKL")
+def test_a_product_that_is_written_by_a_cpp_template_is_a_kernel_with_source_line_and_cost():
+    product = torch.nn.Linear(64, 128).eval()
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(product(x))
+
+    settings = {"freezing": True, "max_autotune": True, "max_autotune_gemm_backends": "CPP"}
+    with torch.no_grad(), torch._inductor.config.patch(settings):
+        facts = lower(lambda: torch.compile(program)(torch.randn(17, 64)))
+    (kernel,) = facts.kernels
+    assert (kernel.language, kernel.library) == (KernelLanguage.CPP, "C++ template")
+    assert kernel.source is not None and 'extern "C"' in kernel.source
+    assert {place.line for place in kernel.lines} == {program.__code__.co_firstlineno + 1}
+    assert kernel.flops == 2 * 17 * 64 * 128
+    assert facts.fusion_groups[0].fusion == "template-epilogue"

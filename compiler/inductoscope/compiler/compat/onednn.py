@@ -19,8 +19,8 @@ _FUSED = {
 }
 _AFTERWARDS = ("binary_attr", "attr", "unary_attr")
 _OTHER_NAMES = {"swish": "silu"}  # torch/_inductor/fx_passes/mkldnn_fusion.py, UnaryAttr
-_WEIGHTS = {**dict.fromkeys(_FUSED, "W"), "_mkl_linear": "ORI_W"}
 _TRANSPOSED = "_convolution_transpose_pointwise"
+_PACKED_PRODUCT = "mkl._mkl_linear"
 
 
 def fused_operators(leaf: Any) -> tuple[str, ...]:
@@ -36,22 +36,34 @@ def fused_operators(leaf: Any) -> tuple[str, ...]:
 
 
 def flops_of(leaf: Any, result: Any) -> int | None:
-    """Floating-point operations of the product or convolution in a call; None for others and for symbolic sizes.
+    """Floating-point operations of a fused call; None for others and for symbolic sizes.
 
     `result` is the fake tensor that the call returns.  Each number of it takes a multiplication and an addition for
     each weight of its channel.
     """
     operator = _operator(leaf)
     name = operator.__name__.partition(".")[0] if operator is not None else None
-    if operator is None or name not in _WEIGHTS or name == _TRANSPOSED or not isinstance(result, torch.Tensor):
+    if operator is None or name not in _FUSED or name == _TRANSPOSED:
         return None
     tensors = [argument.name for argument in operator._schema.arguments if "Tensor" in str(argument.type)]
     try:
-        weight = [int(size) for size in leaf.node.inputs[tensors.index(_WEIGHTS[name])].get_size()]
+        weight = [int(size) for size in leaf.node.inputs[tensors.index("W")].get_size()]
     except Exception:  # a symbolic size; a form that takes other tensors
         return None
-    numbers = result.numel()
-    return 2 * numbers * math.prod(weight[1:]) if isinstance(numbers, int) else None
+    return _of_weights(result, math.prod(weight[1:]))
+
+
+def flops_of_product(node: torch.fx.Node) -> int | None:
+    """Floating-point operations of a product with a packed weight, of which torch has no formula; None for others."""
+    if str(node.target).removesuffix(".default") != _PACKED_PRODUCT:
+        return None
+    weight = node.args[2].meta.get("val") if isinstance(node.args[2], torch.fx.Node) else None  # as it was given
+    return _of_weights(node.meta.get("val"), weight.shape[1]) if isinstance(weight, torch.Tensor) else None
+
+
+def _of_weights(result: Any, weights: int) -> int | None:
+    numbers = result.numel() if isinstance(result, torch.Tensor) else None
+    return 2 * numbers * weights if isinstance(numbers, int) and isinstance(weights, int) else None
 
 
 def _operator(leaf: Any) -> torch._ops.OpOverload | None:

@@ -51,7 +51,7 @@ def flops(call: Call, nodes: tuple[torch.fx.Node, ...]) -> int | None:
     """
     if not call.extern and not any(leaf.is_template() for leaf in call.nodes):
         return None
-    counted = [count for count in map(costs.flops_of, nodes) if count]
+    counted = [count for node in nodes if (count := costs.flops_of(node) or onednn.flops_of_product(node))]
     if counted:
         return sum(counted)
     return onednn.flops_of(call.nodes[0], nodes[0].meta.get("val")) if call.extern and nodes else None
