@@ -128,10 +128,12 @@ class Account:
     def graphs(self) -> list[tuple[str, int | None]]:
         """Compile id and number of operators of each graph that went to a backend.
 
-        The number is that of the compilation's metrics, which have none where compiling failed afterwards.
+        The number is that of the compilation's metrics, which have none where compiling failed afterwards.  A graph
+        that the backend sends back, to have a number in it made constant, is traced again under the same id.
         """
         metrics = {record.compile_id: record.fields.get("graph_op_count") for record in self.metrics()}
-        return [(one.compile_id, metrics.get(one.compile_id)) for one in self.named("dynamo_output_graph")]
+        found = dict.fromkeys(one.compile_id for one in self.named("dynamo_output_graph"))
+        return [(compile_id, metrics.get(compile_id)) for compile_id in found]
 
     def metrics(self) -> tuple[Record, ...]:
         """The metrics of each compilation of a function; a backward that is compiled later has its own."""
