@@ -52,6 +52,7 @@ _KERNEL_CALL = re.compile(
     re.M,
 )
 _VARIABLE = re.compile(r"\b[LG]\['(\w+)'\]")
+_IN_DICT = re.compile(r"\.__dict__\['(_(?:modules|parameters|buffers))'\](?=\[)")  # of a module that sets attributes
 _TABLE = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
 _MANAGER = re.compile(r"Manager: source=(?P<source>.*?), (?:accessed_by|type)=")
 _LEAF = re.compile(r"[| ]*\+- (?P<check>[A-Z][A-Z_]+): (?P<text>.*)$")
@@ -254,7 +255,7 @@ def source_of(text: str) -> str:
 
 def in_words(text: str) -> str:
     """A guarded source the way that the program writes it."""
-    text = _VARIABLE.sub(r"\1", text)
+    text = _IN_DICT.sub(r".\1", _VARIABLE.sub(r"\1", text))
     return _TABLE.sub(lambda match: f"[{match[1]}]" if match[1].isdecimal() else f".{match[1]}", text)
 
 
