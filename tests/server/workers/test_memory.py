@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
+
+import pytest
 
 from inductoscope.protocol.messages import Memory
 from inductoscope.server.workers import memory
@@ -51,3 +54,15 @@ def test_a_folder_that_cannot_be_written_is_no_memory(tmp_path: Path) -> None:
     store = MemoryStore(tmp_path / "file")
     store.keep(Memory("keys"), *HERE)
     assert store.recall(*HERE) == Memory()
+
+
+def test_nothing_half_written_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = MemoryStore(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        store.keep(Memory("a text", "another"), "python", "target", "cpu")
+    assert list(tmp_path.iterdir()) == []
+    assert store.recall("python", "target", "cpu") == Memory("", "")

@@ -53,9 +53,13 @@ class MemoryStore:
         if not text or len(text) > LONGEST:
             return
         descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(self._file(about))
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(self._file(about))
+        except OSError:  # a full disk would fill up with such files
+            Path(name).unlink(missing_ok=True)
+            raise
 
     def _file(self, about: tuple[str, ...]) -> Path:
         return self.folder / hashlib.sha256("\0".join(about).encode()).hexdigest()[:32]
