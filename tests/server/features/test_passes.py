@@ -96,9 +96,7 @@ def test_the_total_says_what_passes_left():
     graphs = (Graph("0/0", "f", FILE, 1, 37),)
     lowered = FxGraph("0/0", Stage.LOWERED, Phase.FORWARD, 31, ())
     shown = report(graphs=graphs, fx_graphs=(lowered,), kernels=(PRODUCT,))
-    assert words.totals(shown) == (
-        "1 graph, 37 captured ops -> 31 after passes -> 0 kernels, 1 library call, 0 breaks"
-    )
+    assert words.totals(shown) == ("1 graph, 37 captured ops -> 31 after passes -> 0 kernels, 1 library call, 0 breaks")
     assert words.totals(report(graphs=graphs)) == "1 graph, 37 ops, 0 breaks"
 
 
