@@ -25,9 +25,14 @@ def flops_of(node: torch.fx.Node) -> int | None:
     try:
         formula = importlib.import_module("torch.utils.flop_counter").flop_registry[target]
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
-        return int(formula(*args, **kwargs, out_val=node.meta.get("val")))
+        return _as_in_this_run(formula(*args, **kwargs, out_val=node.meta.get("val")))
     except Exception:  # no formula, or one that does not fit these arguments
         return None
+
+
+def _as_in_this_run(count: Any) -> int | None:
+    """A count with symbolic sizes at the values that they have; asking for it as a number would write to the trace."""
+    return count.node.hint if isinstance(count, torch.SymInt) else int(count)
 
 
 def peak_bytes(graph: Any) -> int | None:

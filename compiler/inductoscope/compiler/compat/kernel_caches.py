@@ -20,12 +20,13 @@ from inductoscope.compiler.compat.inductor import Point, replaced
 
 _CODECACHE = "torch._inductor.codecache"
 WRITE = Point(_CODECACHE, "write", "names the file of a source by its key")
+INTELS = Point("torch._inductor.cpp_builder", "_is_intel_compiler", "starts the C++ compiler to ask who made it")
 _LOADERS = {
     "cpp_pybinding": ("CppPythonBindingsCodeCache", "load_pybinding_async"),
     "cpp": ("CppCodeCache", "load_async"),
 }
 _NOT_SETTINGS = frozenset({"configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash"})
-ALL_POINTS: tuple[Point, ...] = (WRITE,)
+ALL_POINTS: tuple[Point, ...] = (WRITE, INTELS)
 CHECKED = ("2.13.",)
 """Versions on which keys of libraries that are made here were found equal to those of plain programs."""
 
@@ -48,12 +49,17 @@ def library_key(method: str, args: Sequence[Any]) -> str | None:
     def name(content: str, _extension: str, extra: str = "", *_args: Any, **_kwargs: Any) -> Any:
         raise _NamedError(str(codecache.get_hash(content.strip(), extra, "code")))
 
-    with replaced(WRITE, lambda _: name):
+    with replaced(WRITE, lambda _: name), replaced(INTELS, lambda _: _is_named_like_intels):
         try:
             getattr(getattr(codecache, owner), load)(*args)
         except _NamedError as named:
             return named.key
     return None
+
+
+def _is_named_like_intels(compiler: str) -> bool:
+    """What torch would ask the compiler: its commands are icx, icpx and icpc.  Reading facts starts no process."""
+    return Path(compiler).name.startswith(("icx", "icp"))
 
 
 def keys_are_checked() -> bool:
