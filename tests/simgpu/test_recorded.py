@@ -93,7 +93,7 @@ def test_decisions_of_another_torch_are_not_used_and_a_note_says_so(card: Path, 
     (tmp_path / "old.json").write_text(json.dumps(table))
     target = check(tmp_path / "old.json")
     assert any("decided by torch 2.9 and is not used" in note for note in target["notes"])
-    assert any("Estimated here" in note for note in target["notes"])
+    assert any("Estimated of that timing" in note for note in target["notes"])
     assert all(choice["us"] is None for kernel in target["kernels"] for choice in kernel["choices"])
 
 

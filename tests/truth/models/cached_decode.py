@@ -23,7 +23,7 @@ class Model(nn.Module):
         query, key, value = self.qkv(token).view(1, 3, HEADS, 1, HEAD).unbind(1)
         self.keys[:, :, position] = key[:, :, 0]
         self.values[:, :, position] = value[:, :, 0]
-        seen = torch.arange(LONGEST) <= position
+        seen = torch.arange(LONGEST, device=token.device) <= position
         y = F.scaled_dot_product_attention(query, self.keys, self.values, attn_mask=seen[None])
         return self.out(y.reshape(1, HEADS * HEAD))
 

@@ -51,6 +51,7 @@ _KERNEL_CALL = re.compile(
     r"|torch\.ops\.(?!inductor\b)[\w.]+)\b",
     re.M,
 )
+REFUSED = "Backend compiler exception"
 _VARIABLE = re.compile(r"\b[LG]\['(\w+)'\]")
 _IN_DICT = re.compile(r"\.__dict__\['(_(?:modules|parameters|buffers))'\](?=\[)")  # of a module that sets attributes
 _TABLE = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
@@ -130,10 +131,16 @@ class Account:
         """Compile id and number of operators of each graph that went to a backend.
 
         The number is that of the compilation's metrics, which have none where compiling failed afterwards.  A graph
-        that the backend sends back, to have a number in it made constant, is traced again under the same id.
+        that the backend sends back, to have a number in it made constant, is traced again under the same id, as a
+        further attempt; one that it refuses comes to nothing.  After a reset the ids begin anew.
         """
         metrics = {record.compile_id: record.fields.get("graph_op_count") for record in self.metrics()}
-        found = dict.fromkeys(one.compile_id for one in self.named("dynamo_output_graph"))
+        refused = {one.compile_id for one in self.named("dynamo_graph_break_reason") if REFUSED in one.payload}
+        found: list[str] = []
+        for one in self.named("dynamo_output_graph"):
+            again = one.attempt > 0 and one.compile_id in found
+            if not again and one.compile_id not in refused:
+                found.append(one.compile_id)
         return [(compile_id, metrics.get(compile_id)) for compile_id in found]
 
     def metrics(self) -> tuple[Record, ...]:
@@ -141,8 +148,12 @@ class Account:
         return tuple(one for one in self.named("compilation_metrics") if one.fields.get("is_forward") is not False)
 
     def break_reports(self) -> list[BreakReport]:
-        """Every report of a graph break, repeats included."""
-        return [read_break(record) for record in self.named("dynamo_graph_break_reason")]
+        """Every report of a graph break, repeats included; not of graphs that a backend refused.
+
+        Of those torch tells the end of the graph, since tracing stands there, and neither the operator nor its line.
+        """
+        records = self.named("dynamo_graph_break_reason")
+        return [read_break(record) for record in records if REFUSED not in record.payload]
 
     def breaks(self) -> list[tuple[str, int, str, str, str, int]]:
         """File, line, type, id, outcome and number of reports of each root cause.

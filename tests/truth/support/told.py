@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from .account import OUTCOMES, Guard, Place, Recompile, in_words, is_user, source_of, steady
+from .account import OUTCOMES, REFUSED, Guard, Place, Recompile, in_words, is_user, source_of, steady
 
 Json = dict[str, Any]
 
@@ -21,10 +21,11 @@ def breaks(report: Json) -> list[tuple[str, int, str, str, str, int]]:
     """File, line, type, id, outcome and number of reports of each root cause.
 
     Two expressions on one line are two for the report, which knows columns, and one in torch's text, which has none.
+    What a backend refuses torch does not place (see `Account.break_reports`).
     """
     causes: dict[tuple[str, int, str, str, str], list[Json]] = {}
     for one in report["breaks"]:
-        if not one["fullgraph"]:
+        if not one["fullgraph"] and one["reason"] != REFUSED:
             key = (*_line(one), one["reason"], one["code"], json.dumps(one["inner"]))
             causes.setdefault(key, []).append(one)
     return sorted(

@@ -31,8 +31,8 @@ _UNITS = {
 def overview(shown: Sequence[OwnDevice]) -> RenderableType:
     """What `--device` takes, a line each, then every figure of `shown` with its source."""
     table = Table(box=None, pad_edge=False)
-    for title in ("device", "what it is", "architecture", "memory", "bandwidth"):
-        table.add_column(title, no_wrap=True)
+    for title in ("device", "what it is", "arch", "memory", "bandwidth"):
+        table.add_column(title, no_wrap=title != "what it is")
     table.add_row("auto", "sim:H200 where it can be simulated, else cpu", "", "", "")
     table.add_row("cpu", "this machine's processor: C++ kernels", "", "", "")
     table.add_row("cuda", "a GPU of this machine", "", "", "")
