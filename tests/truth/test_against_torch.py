@@ -182,6 +182,8 @@ def test_generated_code_and_kernels(name: str, runs: Runs) -> None:
 @pytest.mark.parametrize("name", [*EXAMPLES, *MODELS])
 def test_what_dynamo_finds_is_the_same_on_a_simulated_gpu(name: str, runs: Runs) -> None:
     account = runs.account("plain", name)
+    if account.refused():
+        pytest.skip("which operators a backend refuses depends on the device")
     report = runs.report(name, "simulated")
     _assert_same_graphs(told.graphs(report), account.graphs())
     assert told.breaks(report) == account.breaks()

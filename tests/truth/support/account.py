@@ -135,13 +135,17 @@ class Account:
         further attempt; one that it refuses comes to nothing.  After a reset the ids begin anew.
         """
         metrics = {record.compile_id: record.fields.get("graph_op_count") for record in self.metrics()}
-        refused = {one.compile_id for one in self.named("dynamo_graph_break_reason") if REFUSED in one.payload}
+        refused = self.refused()
         found: list[str] = []
         for one in self.named("dynamo_output_graph"):
             again = one.attempt > 0 and one.compile_id in found
             if not again and one.compile_id not in refused:
                 found.append(one.compile_id)
         return [(compile_id, metrics.get(compile_id)) for compile_id in found]
+
+    def refused(self) -> set[str]:
+        """Compile ids of graphs that a backend refused, of which Dynamo made graph breaks."""
+        return {one.compile_id for one in self.named("dynamo_graph_break_reason") if REFUSED in one.payload}
 
     def metrics(self) -> tuple[Record, ...]:
         """The metrics of each compilation of a function; a backward that is compiled later has its own."""
@@ -152,8 +156,8 @@ class Account:
 
         Of those torch tells the end of the graph, since tracing stands there, and neither the operator nor its line.
         """
-        records = self.named("dynamo_graph_break_reason")
-        return [read_break(record) for record in records if REFUSED not in record.payload]
+        records, refused = self.named("dynamo_graph_break_reason"), self.refused()
+        return [read_break(record) for record in records if record.compile_id not in refused]
 
     def breaks(self) -> list[tuple[str, int, str, str, str, int]]:
         """File, line, type, id, outcome and number of reports of each root cause.
