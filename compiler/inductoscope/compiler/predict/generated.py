@@ -69,7 +69,8 @@ def generated_kernel(kernel: Kernel, device: Device) -> Predicted | None:
     if kernel.bytes_read is None or kernel.bytes_written is None:
         return None
     spills = kernel.resources.spills if kernel.resources is not None else 0
-    return time_of(_work(kernel), device, _high(kernel.source or "", spills))
+    work = _work(kernel)
+    return time_of(work, device, _high(kernel.source or "", work.loops, spills))
 
 
 def time_of(work: Work, device: Device, high: float = _HIGH) -> Predicted:
@@ -113,7 +114,7 @@ def _elements(source: str) -> tuple[int, int]:
     return math.prod(sizes[axis] for axis in sizes if axis not in reduced), math.prod(sizes[axis] for axis in reduced)
 
 
-def _high(source: str, spills: int) -> float:
+def _high(source: str, loops: int, spills: int) -> float:
     if spills or _RISKY.search(source):
         return _HIGH_RISKY
-    return _HIGH_REREAD if len(_LOOP.findall(source)) > 1 else _HIGH
+    return _HIGH_REREAD if loops > 1 else _HIGH

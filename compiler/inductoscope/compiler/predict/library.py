@@ -90,7 +90,7 @@ def _product(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Dev
         return None
     first = operands[-2]
     if first.is_half:
-        return _timed(_HALF_PRODUCT, kernel, first.sizes[-1], device, _half_peak(device))
+        return _timed(_HALF_PRODUCT, kernel, first.sizes[-1], device, device.tensor_tflops)
     family = _PRODUCT_WITH_BIAS if op == "addmm" else _PRODUCT
     return _timed(family, kernel, first.sizes[-1], device, device.float32_tflops)
 
@@ -108,7 +108,7 @@ def _convolution(kernel: Kernel, op: str, operands: tuple[Operand, ...], device:
     elif value.sizes[1] < 8:
         share *= _FEW_CHANNELS
     # cuDNN takes float32 to TF32 unless the program forbids it.
-    peak = _half_peak(device) * (1.0 if value.is_half else _TF32_OF_HALF)
+    peak = device.tensor_tflops * (1.0 if value.is_half else _TF32_OF_HALF)
     predicted = _timed(_CONVOLUTION, kernel, math.prod(weight.sizes[1:]), device, peak * share)
     return _scaled(predicted, _BACKWARD_FACTOR / 2) if backward else predicted  # the operations count twice already
 
@@ -121,7 +121,7 @@ def _attention(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: D
     if given[0].is_half:
         masked = not backward and len(given) > 3 and len(given[3].sizes) >= 2
         extra = _MASK_US if masked else 0.0
-        predicted = _timed(_ATTENTION, kernel, 0, device, _half_peak(device), extra)
+        predicted = _timed(_ATTENTION, kernel, 0, device, device.tensor_tflops, extra)
     else:
         predicted = _timed(_EFFICIENT, kernel, given[1].sizes[-2], device, device.float32_tflops)
     return _scaled(predicted, _ATTENTION_BACKWARD) if backward else predicted
@@ -133,10 +133,6 @@ def _timed(family: Family, kernel: Kernel, steps: int, device: Device, tflops: f
     compute = (kernel.flops or 0) / (tflops * 1e6 * family.of_peak)
     floor = family.floor_us + family.step_us * min(steps, family.most_steps) + extra_us
     return estimate(floor, memory, compute, device, family.span)
-
-
-def _half_peak(device: Device) -> float:
-    return device.tensor_tflops
 
 
 def _scaled(predicted: Predicted, factor: float) -> Predicted:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from inductoscope.protocol import devices
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Predicted
 
-MEASURED_ON = "H200"
+MEASURED = devices.find("H200")
 """The device whose times the constants come from."""
 
 _LOWER_ELSEWHERE, _HIGHER_ELSEWHERE = 0.7, 1.5
 """How much wider a range is on a device that was not measured: an assumption."""
 
 
-_MEASURED_CYCLES = 132 * 1980
-"""Multiprocessors times MHz of the device that was measured."""
-
-
 def pace(device: Device) -> float:
     """How many instructions `device` issues in the time in which the measured one issues one: an assumption."""
-    return device.multiprocessors * device.clock_mhz / _MEASURED_CYCLES
+    return (device.multiprocessors * device.clock_mhz) / (MEASURED.multiprocessors * MEASURED.clock_mhz)
 
 
 class Bound(enum.Enum):
@@ -47,7 +44,7 @@ def estimate(floor_us: float, memory_us: float, compute_us: float, device: Devic
     bound = Bound.FLOOR if longest < floor_us else above_floor
     us, low, high = floor_us + longest, span.low, span.high
     model = "roofline fitted on an H200"
-    if device.key != MEASURED_ON:
+    if device.key != MEASURED.key:
         low, high = low * _LOWER_ELSEWHERE, high * _HIGHER_ELSEWHERE
         model += ", scaled by the figures of this device"
     return Predicted(round(us, 2), bound.value, model, round(us * low, 2), round(us * high, 2))
