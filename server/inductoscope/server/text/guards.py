@@ -133,13 +133,18 @@ def _target(report: TargetReport, view: View, nothing: str) -> Iterator[Renderab
             yield from _dimensions(dimensions, view)
     if not report.guards and not report.dimensions:
         yield paragraph(nothing, indent=2)
+    yield from other_sizes(report)
+    for asked in report.what_if:
+        yield gap()
+        yield from _asked(asked, view)
+
+
+def other_sizes(report: TargetReport) -> Iterator[RenderableType]:
+    """What other sizes of the inputs would do, and which were not tried."""
     if report.probes or report.untried:
         yield gap()
         yield paragraph("with other sizes", "bold", 2)
         yield from map(paragraph, sizes.sentences(report))
-    for asked in report.what_if:
-        yield gap()
-        yield from _asked(asked, view)
 
 
 def _guards(guards: list[GuardFact], view: View) -> Iterator[RenderableType]:

@@ -18,7 +18,18 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import missed_fusion, sizes, tally, words
-from inductoscope.server.text import assembly, benchmark, caches, findings, graphs, kernels, passes, phases, training
+from inductoscope.server.text import (
+    assembly,
+    benchmark,
+    caches,
+    findings,
+    graphs,
+    guards,
+    kernels,
+    passes,
+    phases,
+    training,
+)
 from inductoscope.server.text.blocks import counted, gap, paragraph
 from inductoscope.server.text.view import Part, View
 
@@ -38,10 +49,7 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     apart = missed_fusion.findings(report, view.source_line) if view.has(Part.FUSION) else ()
     yield from findings.listed((*report.findings, *apart), view)
     if view.has(Part.GUARDS):
-        if report.probes or report.untried:
-            yield gap()
-            yield paragraph("with other sizes", "bold", 2)
-            yield from map(paragraph, sizes.sentences(report))
+        yield from guards.other_sizes(report)
         for recompile in report.recompiles:
             yield gap()
             yield from _recompile(recompile, view)
