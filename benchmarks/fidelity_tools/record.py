@@ -70,7 +70,7 @@ class LibraryCall:
 
 @dataclass(frozen=True)
 class ProgramRecord:
-    """One program: `error` is the last line of what it raised, `looked` the numbers that the host saw."""
+    """One program: `error` is what it raised, in one line, `looked` the numbers that the host saw."""
 
     group: str
     seconds: float
