@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
@@ -49,10 +50,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         side.add_argument("--kernelbench", type=Path, metavar="FOLDER")
         side.add_argument("--texts", action="store_true", help="also write the texts behind the hashes")
         if name == "sim":
-            side.add_argument("--device", default="H200")
+            side.add_argument("--device", default="H200", help="a known GPU, or a device file with a recording")
             side.add_argument("--assemble", action="store_true")
         else:
             side.add_argument("--turn", type=Path, help="a file shared by shards that run at once on one card")
+            decisions = (
+                "also keep what torch decides by timing, as a device file for the other side (needs the product)"
+            )
+            side.add_argument("--decisions", type=Path, metavar="FILE", help=decisions)
     both = sides.add_parser("diff")
     both.add_argument("files", nargs="+", type=Path)
     both.add_argument("--with", dest="other", nargs="+", type=Path, required=True)
@@ -71,15 +76,19 @@ def _record(arguments: argparse.Namespace) -> int:
     texts, begun = record.Texts(), time.perf_counter()
     programs: dict[str, record.ProgramRecord] = {}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
+    keep = getattr(arguments, "decisions", None)
+    with contextlib.ExitStack() as stack:
+        stack.callback(lambda: record.write(arguments.out, side.made(), programs, texts if arguments.texts else None))
+        if keep is not None:
+            from fidelity_tools.decisions import recorded_into
+
+            stack.enter_context(recorded_into(keep))
         for group, name, make in [one for one in found if any(part in one[1] for part in wanted)][at::of]:
             if time.perf_counter() - begun > arguments.seconds:
                 print(f"out of time before {name}", flush=True)
                 break
             programs[name] = one = side.record(group, make, texts)
             print(f"{name:44s} {len(one.kernels):3d} kernels {one.seconds:6.2f} s  {one.error or ''}", flush=True)
-    finally:  # whoever ends a long run early keeps what there is
-        record.write(arguments.out, side.made(), programs, texts if arguments.texts else None)
     return int(any(one.error for one in programs.values()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -24,7 +25,8 @@ from inductoscope.compiler import simgpu
 from inductoscope.compiler.lower import Depth, LowerFacts, Lowering
 from inductoscope.compiler.predict import predict
 from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol import devices
+from inductoscope.protocol import devices, own_devices
+from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.report import Kernel, KernelLanguage, Predicted
 
 
@@ -47,12 +49,15 @@ def _operator(name: str) -> str:
 
 
 class SimulatedSide:
-    """Runs programs on the simulated `device` of this process; `assemble` also builds every kernel."""
+    """Runs programs on the simulated `device` of this process (a name or a device file); `assemble` builds kernels."""
 
     def __init__(self, device: str, *, assemble: bool) -> None:
-        self._device = devices.find(device)
+        own = own_devices.read_file(Path(device)) if device.endswith(".json") else OwnDevice(devices.find(device))
+        self._device = own.device
         self._assemble = assemble
         self._simulation = simgpu.simulate(self._device)
+        if own.recording is not None:
+            self._simulation.replaying(own.recording)
 
     def made(self) -> dict[str, Any]:
         """Where and with what this side runs."""
