@@ -37,7 +37,7 @@ class FolderRunner:
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         """Do the request in a worker; an interpreter that is not there is a failure like any other."""
         try:
-            words = self._interpreter(Path(request.target.file).parent)
+            words = command_of(self._settings, Path(request.target.file).parent)
         except InterpreterError as error:
             return unfinished(request, Failure(FailureKind.NO_INTERPRETER, str(error)))
         if words not in self._pools:
@@ -50,13 +50,15 @@ class FolderRunner:
         for pool in pools.values():
             await pool.close()
 
-    def _interpreter(self, folder: Path) -> tuple[str, ...]:
-        if self._settings.interpreter:
-            program, *flags = self._settings.interpreter
-            return (interpreter.locate(program, "the setting inductoscope.interpreter"), *flags)
-        chosen = interpreter.choose(folder, configured=_configured(folder))
-        logger.info("interpreter=%s because=%s", chosen.path, chosen.because)
-        return (chosen.path,)
+
+def command_of(settings: Settings, folder: Path) -> tuple[str, ...]:
+    """The interpreter for programs in `folder` and its flags.  Raises `InterpreterError`."""
+    if settings.interpreter:
+        program, *flags = settings.interpreter
+        return (interpreter.locate(program, "the setting inductoscope.interpreter"), *flags)
+    chosen = interpreter.choose(folder, configured=_configured(folder))
+    logger.info("interpreter=%s because=%s", chosen.path, chosen.because)
+    return (chosen.path,)
 
 
 def make_runner(settings: Settings) -> FolderRunner:
