@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from inductoscope.protocol import codec
+from inductoscope.protocol.bench import BenchOptions
 from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import Finding, Rung, Span, TargetReport
@@ -60,7 +61,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Hello:
-    """The worker is ready; `problem` is a sentence when it cannot work (no torch, unsupported Python)."""
+    """The worker is ready; `problem` is a sentence when it cannot work (no torch, unsupported Python).
+
+    `gpu` says whether its machine has a GPU; null where that machine is the server's own.
+    """
 
     protocol: int
     python: str
@@ -70,6 +74,7 @@ class Hello:
     triton: str | None = None
     problem: str | None = None
     warning: str | None = None
+    gpu: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ class Run:
     `what_if` are sets of inputs in the language of the inputs comment: after the run, would each be compiled again?
     `probe_seconds` is the wall time that trying other sizes may take after all else is told; 0 leaves it out.
     `memory_bytes` is what the server lets this process and its children hold, if there is a limit.
-    `assembling` says how kernels are assembled.  `own` is the GPU that `device` names where somebody described it.
+    `assembling` says how kernels are assembled, `bench` and `bench_seconds` how is measured.  `own` is the GPU that `device` names where somebody described it.
     """
 
     run_id: int
@@ -130,6 +135,7 @@ class Run:
     assembling: Assembling = field(default_factory=Assembling)
     own: OwnDevice | None = None
     errand: Errand = Errand.REPORT
+    bench: BenchOptions = field(default_factory=BenchOptions)
 
 
 @dataclass(frozen=True)

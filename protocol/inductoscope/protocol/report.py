@@ -10,6 +10,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from inductoscope.protocol.bench import Departure, KernelTimes, Passes, RoundTimes, Sides
+
 SCHEMA = 1
 
 
@@ -821,13 +823,34 @@ class Numerics:
 
 
 @dataclass(frozen=True)
+class OutputError:
+    """How far one value of the compiled program is from the eager one; errors as in `Numerics`.
+
+    `name` is the place of the value: `result[0].logits`, `argument 0`, `gradient of weight`; `form` its dtype and sizes.
+    """
+
+    name: str
+    form: str
+    agreement: Agreement
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    eager_float64_error: float | None = None
+    compiled_float64_error: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """Compiled against eager.  `refused` holds the sentence when no honest speed-up can be given.
 
     `speedup` is the median of the ratios of single rounds, `speedup_low` and `speedup_high` are their quartiles.
     `compile_ms` is the first call of the compiled program, `calls_to_pay_off` null when compiling never pays off.
     `graphs` and `graph_breaks` are Dynamo's own counts for this program.  Launches are kernel launches of one call and
-    peaks bytes of device memory above what was allocated before it; null on the CPU.
+    peaks bytes of device memory above what was allocated before it; null on the CPU.  `inputs` are the arguments,
+    `mode` is the mode of `torch.compile` that was asked for in place of the program's own arguments.  `rounds` are the
+    single rounds; `relative_error` is half of the speed-up's 95 % interval over itself, `error_wanted` what was asked
+    for.  `host_us` is the time until a call has issued its work, `device_us` that of its kernels, microseconds each.
+    `conditions` are sentences about the machine meanwhile.
     """
 
     where: str
@@ -847,12 +870,25 @@ class Benchmark:
     compiled_launches: int | None = None
     eager_peak_bytes: int | None = None
     compiled_peak_bytes: int | None = None
+    inputs: tuple[str, ...] = ()
+    mode: str | None = None
+    passes: Passes = Passes.FORWARD
+    rounds: tuple[RoundTimes, ...] = ()
+    relative_error: float | None = None
+    error_wanted: float | None = None
+    host_us: Sides | None = None
+    device_us: Sides | None = None
+    kernels: KernelTimes | None = None
+    outputs: tuple[OutputError, ...] = ()
+    departure: Departure | None = None
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class TargetReport:
     """Everything known about one target; `notes` are sentences about the limits of what is shown, `untried` one about
-    the sizes that there was no time to try.
+    the sizes that there was no time to try.  `benchmark` is that of the first set of inputs, `benchmarks` those of
+    further ones.
 
     `run_ms` is the wall time from the request to this report, measured in the worker (one run); the phases without a
     parent add up to it, but for what lies between them.
@@ -893,6 +929,7 @@ class TargetReport:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     benchmark: Benchmark | None = None
+    benchmarks: tuple[Benchmark, ...] = ()
     run_ms: float | None = None
     assembler: Assembler | None = None
 
