@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from inductoscope.compiler.capture.guards import family, guard_failure, read_reasons
+from inductoscope.compiler.capture.guards import guard_failure
 from inductoscope.compiler.usercode import UserCode
+from inductoscope.protocol.torch_texts.guards import family, read_reasons
 
 pytestmark = pytest.mark.slow  # imports torch
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from inductoscope.compiler.capture.break_text import outcome_of, read_breaks
 from inductoscope.compiler.capture.errors import error_finding, sentence
 from inductoscope.compiler.capture.spans import span_of
 from inductoscope.compiler.capture.syntax import decorators_at, loops_at, withs_at
@@ -14,6 +13,7 @@ from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks, d
 from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import Outcome, Place
+from inductoscope.protocol.torch_texts.breaks import outcome_of, read_breaks
 
 pytestmark = pytest.mark.slow  # imports torch
 

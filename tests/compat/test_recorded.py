@@ -19,13 +19,13 @@ torch = pytest.importorskip("torch")
 
 from compat import record  # noqa: E402
 from compat.recorded import FIXTURES, artifact_names, file_names, fixture, named, program  # noqa: E402
-from inductoscope.compiler.capture.break_text import outcome_of, read_breaks  # noqa: E402
 from inductoscope.compiler.capture.guard_facts import GuardLog  # noqa: E402
-from inductoscope.compiler.capture.guards import family, read_reasons  # noqa: E402
 from inductoscope.compiler.capture.specialized import SpecializationLog  # noqa: E402
 from inductoscope.compiler.compat import dynamo, dynamo_stacks, dynamo_trace, versions  # noqa: E402
 from inductoscope.compiler.compat.dynamo_guards import GuardsEvent, Leaf  # noqa: E402
 from inductoscope.compiler.usercode import Frame, UserCode  # noqa: E402
+from inductoscope.protocol.torch_texts.breaks import outcome_of, read_breaks  # noqa: E402
+from inductoscope.protocol.torch_texts.guards import family, read_reasons  # noqa: E402
 
 MINORS = tuple(FIXTURES)
 each_minor = pytest.mark.parametrize("minor", MINORS)

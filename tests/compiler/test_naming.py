@@ -2,7 +2,7 @@
 
 import pytest
 
-from inductoscope.compiler.naming import is_of_module, plain
+from inductoscope.protocol.torch_texts.naming import is_of_module, plain
 
 
 @pytest.mark.parametrize(

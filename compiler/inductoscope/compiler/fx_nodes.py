@@ -12,8 +12,8 @@ from torch import fx
 
 from inductoscope.compiler.compat import fx as compat
 from inductoscope.compiler.layouts import devices_of, layouts_of, several_text, text_of
-from inductoscope.compiler.naming import plain
 from inductoscope.protocol.report import FxGraph, FxNode, Phase, Place, Stage
+from inductoscope.protocol.torch_texts.naming import plain
 
 MOST_TEXT = 1000
 """Characters of a node's arguments that are written out; only literal data and results of large graphs are longer."""

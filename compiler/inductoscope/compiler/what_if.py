@@ -16,17 +16,18 @@ from typing import Any
 import torch
 
 from inductoscope.compiler import failures, inputs
-from inductoscope.compiler.capture.guards import guard_failure, read_reasons
+from inductoscope.compiler.capture.guards import guard_failure
 from inductoscope.compiler.compat import dynamo_guards, dynamo_stacks
 from inductoscope.compiler.compat.dynamo_guards import Misfit
 from inductoscope.compiler.inputs import CallInputs, GivenCalls, Source
-from inductoscope.compiler.naming import plain
 from inductoscope.compiler.placement import Placement
 from inductoscope.compiler.preparation import Prepared
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol import input_spec
 from inductoscope.protocol.input_spec import CallSpec, InputSpecError
 from inductoscope.protocol.report import GuardFailure, Reuse, Status, TargetReport, WhatIf
+from inductoscope.protocol.torch_texts.guards import read_reasons
+from inductoscope.protocol.torch_texts.naming import plain
 
 _STANCE = "fail_on_recompile"  # of torch.compiler.set_stance, 2.6 and later
 _GRAD_MODE = re.compile(r'"grad_mode":(true|false)')  # in the guard on torch's global state, 2.3 to 2.15

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inductoscope.compiler.capture.break_text import BreakText, ended, outcome_of, read_breaks
 from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import span_of
 from inductoscope.compiler.compat import dynamo, dynamo_breaks, dynamo_stacks
@@ -17,6 +16,7 @@ from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, GraphBreak, Outcome, Place, Related, Span
+from inductoscope.protocol.torch_texts.breaks import BreakText, ended, outcome_of, read_breaks
 
 _ORDER = tuple(Outcome)  # from mild to worst
 _FOLLOWED = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inductoscope.compiler.capture.break_text import ended, read_breaks
 from inductoscope.compiler.capture.findings import finding
 from inductoscope.compiler.capture.spans import span_of
 from inductoscope.compiler.compat import dynamo_breaks, dynamo_stacks
 from inductoscope.compiler.marks import line_span
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import Finding, Place, Related, Severity
+from inductoscope.protocol.torch_texts.breaks import ended, read_breaks
 
 _IN_MESSAGE = re.compile(r'^\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$', re.M)
 _TAIL = re.compile(

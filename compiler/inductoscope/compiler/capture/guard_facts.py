@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from inductoscope.compiler.capture.guards import Reason, guard_failure
+from inductoscope.compiler.capture.guards import guard_failure
 from inductoscope.compiler.compat.dynamo_guards import DYNAMIC_MARKS, GuardsEvent, Leaf, TracedDim
-from inductoscope.compiler.naming import is_of_module, plain
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.report import Dimension, DimensionLimit, DimensionState, GuardFact, Specialization
+from inductoscope.protocol.torch_texts.guards import Reason
+from inductoscope.protocol.torch_texts.naming import is_of_module, plain
 
 _STATE = frozenset({"GLOBAL_STATE", "TORCH_FUNCTION_MODE_STACK", "DEFAULT_DEVICE"})
 _OF_TORCH = re.compile(

@@ -1,187 +1,30 @@
-"""Reading the reasons that torch gives for a recompilation.
+"""Failed guards as the report tells them, with the values that they met.
 
-A reason is `frame/compile: guard`, padded, then for guards that a line of code made `# code # file:line in function`,
-perhaps a `(HINT: …)`, and from 2.11 on a `User stack trace:` in the form of a traceback.  Guards on tensors are English
-(`tensor 'x' size mismatch at index 0. expected 4, actual 5`), the others are Python expressions over the function's
-variables, with globals under `G[...]`.  Checked by running on 2.11 to 2.15.
+What torch writes about a guard is read by `torch_texts.guards`; here its variables are at hand, so that the value that
+a guard met can be told, as far as it can be read without running the user's code.
 """
 
 from __future__ import annotations
 
 import ast
-import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from inductoscope.compiler.usercode import Frame, UserCode
 from inductoscope.protocol.report import GuardFailure
+from inductoscope.protocol.torch_texts.guards import Reason, failure
 
-_STACK = "\nUser stack trace:\n"
-_STACK_LINE = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$', re.M)
-_HINT = re.compile(r"\s*\(HINT: (?P<hint>.*)\)\s*$", re.S)
-_COMMENT = re.compile(r"\s*  # ")
-_TENSOR = re.compile(
-    r"tensor '(?P<source>.*?)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. ?(?P<rest>.*)", re.S
-)
-_EXPECTED = re.compile(r"[Ee]xpected (?P<expected>.*?)(?:, actual (?P<actual>.*))?$", re.S)
-_CALLED = re.compile(
-    r"(?:not )?(?:___)?(?P<name>\w+)\((?P<source>.+?)(?:, (?P<value>[^,()]+))?\)(?:, type=(?P<type>.+))?$", re.S
-)
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_TEXT = re.compile(r"'[^']*'")
-_KINDS = {
-    "size": "size",
-    "stride": "stride",
-    "dtype": "dtype",
-    "rank": "rank",
-    "requires_grad": "requires-grad",
-    "dispatch key set": "dispatch-keys",
-    "Tensor device index": "device",
-}
-_CHECKS = {
-    "check_type_id": "type",
-    "check_obj_id": "identity",
-    "dict_contains": "key",
-    "hasattr": "attribute",
-    "set.__contains__": "member",
-}
 _PLAIN = (FunctionType, MethodType, ModuleType, CellType)  # their attributes run no code of the user's
 _TENSOR_FACTS = frozenset({"size", "stride", "dim", "storage_offset", "numel"})
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why one compiled version of a function could not be used, as torch wrote it."""
-
-    compile_id: str
-    guard: str
-    stack: tuple[Frame, ...]
-    hint: str | None
-
-
-def read_reasons(payload: str) -> tuple[Reason, ...]:
-    """The reasons in a `recompile_reasons` record, the newest compiled version first.
-
-    The record says that it is JSON, but a single reason is bare text.
-    """
-    try:
-        texts = json.loads(payload)
-    except ValueError:
-        texts = [payload]
-    return tuple(_read_reason(str(text)) for text in (texts if isinstance(texts, list) else [texts]))
-
-
-def _read_reason(text: str) -> Reason:
-    compile_id, _, rest = text.partition(": ")
-    rest, _, stack = rest.partition(_STACK)
-    hint = _HINT.search(rest)
-    if hint:
-        rest = rest[: hint.start()]
-    frames = tuple(Frame(m["file"], int(m["line"]), m["function"]) for m in _STACK_LINE.finditer(stack))
-    return Reason(compile_id, _without_comment(rest), frames, " ".join(hint["hint"].split()) if hint else None)
-
-
-def _without_comment(text: str) -> str:
-    """The guard alone: up to the first comment that leaves a whole expression, for `#` may stand in a string."""
-    ends = [match.start() for match in _COMMENT.finditer(text)]
-    whole = (end for end in ends if _expression(text[:end]) is not None)
-    return text[: next(whole, ends[0] if ends else len(text))].strip()
-
-
 def guard_failure(reason: Reason, user_code: UserCode, variables: Mapping[str, Any] | None) -> GuardFailure:
     """The failed guard as the report tells it; `variables` are those that it was checked against (`G` the globals)."""
-    failure = _parse(reason.guard, variables)
-    at = user_code.innermost(reason.stack)
-    return replace(failure, hint=reason.hint, file=at.file if at else None, line=at.line if at else None)
-
-
-def family(guard: str) -> str:
-    """The guard with numbers and texts replaced, so that its repetitions with other values are one thing."""
-    guard = guard.partition(" at index ")[0] if guard.startswith("tensor ") else guard
-    if re.match(r"[A-Z]\w+(?: \w+)*: ", guard) and not guard.startswith("GLOBAL_STATE"):
-        guard = guard.partition(":")[0]
-    left, equals, right = guard.rpartition(" == ")
-    guard = left + equals + _TEXT.sub("'S'", right) if equals else guard
-    return _NUMBER.sub("N", guard).strip()
-
-
-def _parse(guard: str, variables: Mapping[str, Any] | None) -> GuardFailure:
-    if match := _TENSOR.match(guard):
-        return _tensor_guard(guard, match)
-    if guard.startswith("GLOBAL_STATE changed:"):
-        changed = guard.partition(":")[2].strip()
-        return _failure(guard, changed or "global state", "global-state", None, None)
-    if guard.startswith("BACKEND_MATCH"):
-        return _failure(guard, "backend", "backend", None, None)
-    tree = _expression(guard)
-    if tree is not None:
-        return _expression_guard(guard, tree.body, variables)
-    if match := _CALLED.match(guard):
-        expected = match["type"] or match["value"]
-        return _failure(guard, match["source"], _CHECKS.get(match["name"], "check"), expected, None)
-    return _failure(guard, "", "other", None, None)
-
-
-def _tensor_guard(guard: str, match: re.Match[str]) -> GuardFailure:
-    values = _EXPECTED.search(match["rest"])
-    expected, actual = (values["expected"], values["actual"]) if values else (None, None)
-    return _failure(guard, match["source"], _KINDS.get(match["what"], match["what"]), expected, actual)
-
-
-def _expression_guard(guard: str, body: ast.expr, variables: Mapping[str, Any] | None) -> GuardFailure:
-    if isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not):
-        subject, expected, kind = body.operand, "empty", "length"
-        if isinstance(subject, ast.Call):
-            return _call_guard(guard, subject, "no")
-        value = _value(ast.Call(ast.Name("len"), [subject], []), variables)
-        return _failure(guard, ast.unparse(subject), kind, expected, value)
-    if isinstance(body, ast.Compare) and len(body.ops) == 1:
-        return _comparison(guard, body, variables)
-    if isinstance(body, ast.Compare) and len(body.ops) == 2:  # `2 <= x.size()[0] <= 15`
-        return _condition(guard, body.comparators[0], variables)
-    if isinstance(body, ast.Call):
-        return _call_guard(guard, body, "yes")
-    return _failure(guard, guard, "condition", guard, None)
-
-
-def _comparison(guard: str, body: ast.Compare, variables: Mapping[str, Any] | None) -> GuardFailure:
-    left, right = body.left, body.comparators[0]
-    if isinstance(left, ast.Constant):
-        left, right = right, left
-    if not isinstance(body.ops[0], ast.Eq):
-        return _condition(guard, left, variables)
-    measured = isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len"
-    kind = "length" if measured else "shape" if re.search(r"\.(size|stride)\(\)", ast.unparse(left)) else "value"
-    source = left.args[0] if measured and isinstance(left, ast.Call) else left
-    return _failure(guard, ast.unparse(source), kind, ast.unparse(right), _value(left, variables))
-
-
-def _condition(guard: str, about: ast.expr, variables: Mapping[str, Any] | None) -> GuardFailure:
-    kind = "shape" if re.search(r"\.(size|stride)\(\)", guard) else "condition"
-    return _failure(guard, ast.unparse(about), kind, guard, _value(about, variables))
-
-
-def _call_guard(guard: str, call: ast.Call, expected: str) -> GuardFailure:
-    name = ast.unparse(call.func).removeprefix("___")
-    subject = ast.unparse(call.args[-1] if name == "dict_contains" else call.args[0]) if call.args else name
-    return _failure(guard, subject, _CHECKS.get(name, "check"), expected, None)
-
-
-def _failure(guard: str, source: str, kind: str, expected: str | None, actual: str | None) -> GuardFailure:
-    return GuardFailure(source=source, kind=kind, expected=expected, actual=actual, text=guard, family=family(guard))
-
-
-def _expression(text: str) -> ast.Expression | None:
-    try:
-        return ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError):
-        return None
-
-
-# The value that a guard met
+    found = failure(reason.guard, lambda node: _value(node, variables))
+    at = user_code.innermost([Frame(place.file, place.line, place.function or "") for place in reason.stack])
+    return replace(found, hint=reason.hint, file=at.file if at else None, line=at.line if at else None)
 
 
 def _value(node: ast.expr, variables: Mapping[str, Any] | None) -> str | None:

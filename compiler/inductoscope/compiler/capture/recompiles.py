@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from inductoscope.compiler.capture.findings import at_line
-from inductoscope.compiler.capture.guards import guard_failure, read_reasons
+from inductoscope.compiler.capture.guards import guard_failure
 from inductoscope.compiler.compat import dynamo, dynamo_stacks
 from inductoscope.compiler.compat.dynamo_stacks import CodePlace
-from inductoscope.compiler.naming import plain
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, GuardFailure, Place, Recompile, RecompileLimit, Related
+from inductoscope.protocol.torch_texts.guards import read_reasons
+from inductoscope.protocol.torch_texts.naming import plain
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from inductoscope.compiler.capture import nodes
 from inductoscope.compiler.compat import dynamo, dynamo_values
 from inductoscope.compiler.compat.dynamo_values import Layout, StoreEvent
 from inductoscope.compiler.layouts import devices_of, layouts_of, several_text, size_text, text_of
-from inductoscope.compiler.naming import plain
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.report import ValueFact
+from inductoscope.protocol.torch_texts.naming import plain
 
 
 class ValueLog:
