@@ -19,7 +19,7 @@ from inductoscope.protocol.report import Report, Rung, Status, TargetReport
 from inductoscope.server import interpreter, machine, planning
 from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
-from inductoscope.server.planning import CheckError, Job, Options
+from inductoscope.server.planning import CheckError, Empty, Job, Options
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool, memory
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -30,10 +30,11 @@ MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Checked:
-    """The report, and a sentence for each thing that could not be checked."""
+    """The report, a sentence for each thing that could not be checked, and the files that were looked at."""
 
     report: Report
     problems: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,11 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
         outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
     finally:
         await runs.close()
-    unchecked = [why for why in _unchecked(outcomes) if not any(said.endswith(why) for said in plan.problems)]
+    unchecked = [
+        why for why in _unchecked(outcomes, options.empty) if not any(said.endswith(why) for said in plan.problems)
+    ]
     problems = [*plan.problems, *unchecked]
-    return Checked(_report(outcomes, problems), tuple(problems))
+    return Checked(_report(outcomes, problems), tuple(problems), tuple(sorted(plan.files - plan.unread)))
 
 
 class Runs:
@@ -185,13 +188,13 @@ def _without_inputs(job: Job, request: RunRequest) -> TargetReport:
     )
 
 
-def _unchecked(outcomes: list[RunOutcome]) -> list[str]:
+def _unchecked(outcomes: list[RunOutcome], empty: Empty) -> list[str]:
     """Why targets could not be checked; those without inputs count only when there are no others."""
     failed = [outcome.failure.message for outcome in outcomes if outcome.failure is not None]
     refused = [outcome.report for outcome in outcomes if outcome.report.status is Status.NOT_RUN]
     failed += [report.message for report in refused if report.message is not None]
     idle = [outcome.report for outcome in outcomes if outcome.report.status is Status.NO_INPUTS]
-    if len(idle) == len(outcomes):
+    if len(idle) == len(outcomes) and empty is Empty.PROBLEM:
         failed += [report.message for report in idle if report.message is not None]
     return list(dict.fromkeys(failed))
 

@@ -22,6 +22,8 @@ from inductoscope.protocol._version import __version__
 if TYPE_CHECKING:
     from inductoscope.protocol.own_devices import OwnDevice
     from inductoscope.protocol.report import Report
+    from inductoscope.server.check import Checked
+    from inductoscope.server.ci.verdict import Wanted
     from inductoscope.server.planning import Options
     from inductoscope.server.text.terminal import Terminal
     from inductoscope.server.text.view import Part
@@ -78,7 +80,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_selection(parser)
-    parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, or error, warning, any")
+    from inductoscope.server.ci import options as ci_options
+
+    ci_options.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     _add_common(parser)
     parser.set_defaults(command=_check)
@@ -149,17 +153,18 @@ def _check(arguments: argparse.Namespace) -> int:
     from inductoscope.protocol.report import Report
     from inductoscope.server import gate
     from inductoscope.server.check import check
+    from inductoscope.server.ci import options as ci_options
     from inductoscope.server.planning import CheckError
     from inductoscope.server.text.view import PartError
 
     _set_up_log(arguments)
     try:
         options = _options(arguments)
-        stops = gate.parse(arguments.fail_on)
+        wanted = ci_options.wanted(arguments)
         shown = _shown(arguments)
-        terminal = None if arguments.json else _terminal(shown, arguments)
+        terminal = None if _is_for_machines(arguments) else _terminal(shown, arguments)
         checked = _cancellable(check(options, terminal.watcher if terminal is not None else None))
-    except (CheckError, gate.GateError, PartError) as error:
+    except (CheckError, gate.GateError, ci_options.OptionError, PartError) as error:
         if arguments.json:
             _print_json(Report(__version__, None, None, None, (), str(error)))
         _complain(str(error))
@@ -168,13 +173,51 @@ def _check(arguments: argparse.Namespace) -> int:
         _print_json(checked.report)
     elif terminal is not None:
         terminal.end(checked.report)
+    return _verdict(arguments, wanted, checked)
+
+
+def _verdict(arguments: argparse.Namespace, wanted: Wanted, checked: Checked) -> int:
+    """The exit status of a check, after whatever else was asked for is written and said."""
+    from inductoscope.server.ci import verdict
+    from inductoscope.server.ci.baseline import BaselineError
+    from inductoscope.server.documents import read_source
+
     seen = {target.message for target in checked.report.targets} if _is_one_screen(arguments) else set()
     for problem in checked.problems:
         if problem not in seen:
             _complain(problem)
+    try:
+        judged = verdict.judge(wanted, checked, read_source, Path.cwd())
+        if getattr(arguments, "sarif", None) is not None:
+            _write_sarif(arguments.sarif, verdict.sarif_text(checked, judged, read_source, Path.cwd()))
+    except (BaselineError, OSError) as error:
+        _complain(str(error))
+        return UNCHECKED
+    for sentence in judged.said:
+        _complain(sentence)
     if checked.problems:
         return UNCHECKED
-    return FOUND if any(map(stops.stops, checked.report.targets)) else OK
+    return FOUND if judged.stops else OK
+
+
+def _write_sarif(file: str, text: str) -> None:
+    """Raises `OSError` with a sentence."""
+    from inductoscope.server.ci.options import STANDARD_OUTPUT
+
+    if file == STANDARD_OUTPUT:
+        _write(text)
+        return
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OSError(f"The SARIF log cannot be written: {error}.") from None
+
+
+def _is_for_machines(arguments: argparse.Namespace) -> bool:
+    """Whether standard output is no text for people."""
+    from inductoscope.server.ci.options import STANDARD_OUTPUT
+
+    return arguments.json or getattr(arguments, "sarif", None) == STANDARD_OUTPUT
 
 
 def _guards(arguments: argparse.Namespace) -> int:
@@ -265,7 +308,7 @@ def _terminal(shown: frozenset[Part], arguments: argparse.Namespace) -> Terminal
 def _options(arguments: argparse.Namespace) -> Options:
     from inductoscope.protocol.report import Rung
     from inductoscope.server.config import Probing
-    from inductoscope.server.planning import CheckError, Options
+    from inductoscope.server.planning import CheckError, Empty, Options
 
     rungs = {rung.value: rung for rung in Rung if rung is not Rung.SCAN}
     if arguments.rung is not None and arguments.rung not in rungs:
@@ -288,6 +331,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         what_if=tuple(getattr(arguments, "what_if", ())),
         kernel=getattr(arguments, "kernel", None),
         probe=Probing.OFF if getattr(arguments, "no_probe", False) else None,
+        empty=Empty.PASSED_OVER if getattr(arguments, "allow_empty", False) else Empty.PROBLEM,
     )
 
 

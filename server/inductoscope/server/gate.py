@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inductoscope.protocol.codes import CODES
-from inductoscope.protocol.report import Severity, TargetReport
+from inductoscope.protocol.report import Finding, Severity, TargetReport
 from inductoscope.server import missed_fusion
 
 _SHORT = {"break": "graph-break", "sync": "device-sync", "spill": "register-spill", "slower": "slower-than-eager"}
@@ -29,12 +29,16 @@ class Gate:
     codes: frozenset[str] = frozenset()
     severities: frozenset[Severity] = frozenset()
 
-    def stops(self, report: TargetReport) -> bool:
-        """Whether a finding of the target must not occur."""
+    def names(self, finding: Finding) -> bool:
+        """Whether a finding is one of those that must not occur."""
+        return finding.code in self.codes or finding.severity in self.severities
+
+    def considered(self, report: TargetReport) -> Iterator[Finding]:
+        """All findings of a target, with those that are told only to whoever names their code."""
+        yield from report.findings
         # Only by name: whoever forbids all hints does not mean what is told on request.
-        asked = missed_fusion.findings(report, lambda _file, _line: "") if missed_fusion.CODE in self.codes else ()
-        found = itertools.chain(report.findings, asked)
-        return any(finding.code in self.codes or finding.severity in self.severities for finding in found)
+        if missed_fusion.CODE in self.codes:
+            yield from missed_fusion.findings(report, lambda _file, _line: "")
 
 
 def parse(text: str) -> Gate:

@@ -6,6 +6,7 @@ that make everything pointless raise `CheckError`.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,13 @@ class CheckError(ValueError):
     """Nothing can be checked; the message is a sentence."""
 
 
+class Empty(enum.Enum):
+    """What a file or folder with nothing to compile is."""
+
+    PROBLEM = "problem"
+    PASSED_OVER = "passed over"
+
+
 @dataclass(frozen=True)
 class Options:
     """What to check and how; None where the project's settings or the defaults decide.
@@ -30,6 +38,7 @@ class Options:
     `targets` are names to restrict the check to; empty means all.  `what_if` are sets of inputs to ask about after each
     run, see `messages.Run`.  `probe` says whether other sizes are tried.  `kernel` is a part of the names of kernels
     that are assembled before all others.  `own` are GPUs that the command line describes, beside those of the projects.
+    `empty` says what files without anything to compile are.
     """
 
     paths: tuple[Path, ...]
@@ -43,6 +52,7 @@ class Options:
     probe: Probing | None = None
     kernel: str | None = None
     own: tuple[OwnDevice, ...] = ()
+    empty: Empty = Empty.PROBLEM
 
     def device_in(self, settings: config.Config) -> tuple[str, OwnDevice | None]:
         """The device of a project's files, and the GPU that it names where somebody described it.
@@ -93,7 +103,7 @@ def plan(options: Options) -> Plan:
             made.problems.append(str(error))
             continue
         found = sum([_scan_file(made, options, file.resolve(), folders, path.is_dir()) for file in files])
-        if not found and path.is_dir():
+        if not found and path.is_dir() and options.empty is Empty.PROBLEM:
             made.problems.append(_no_target(f"{path}, in its {words.count(len(files), 'Python file')},", options))
     named = {name for job in made.jobs for name in _names(job.target)}
     unknown = [name for name in options.targets if name not in named]
@@ -128,7 +138,8 @@ def _scan_file(made: Plan, options: Options, file: Path, folders: dict[Path, con
     if errors:
         made.unread.add(str(file))
         made.problems += errors
-    if not chosen and not walked and not scanned.findings and not options.targets:
+    named_in_vain = not chosen and not walked and not scanned.findings and not options.targets
+    if named_in_vain and options.empty is Empty.PROBLEM:
         made.problems.append(_no_target(str(file), options))
     return len(chosen)
 
