@@ -932,6 +932,16 @@ class TargetReport:
     benchmarks: tuple[Benchmark, ...] = ()
     run_ms: float | None = None
     assembler: Assembler | None = None
+    cached: Cached | None = None
+
+
+@dataclass(frozen=True)
+class Cached:
+    """The report was made by an earlier run of the same program: when that ended (ISO 8601, UTC), and how many seconds
+    before it was looked up.  Its lines are those of the program as it is now, its times those of then."""
+
+    at: str
+    age_s: float
 
 
 @dataclass(frozen=True)

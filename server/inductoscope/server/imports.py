@@ -34,7 +34,7 @@ class Contents:
 
 def read(source: str) -> Contents:
     """The contents of a text; one that is no Python imports nothing."""
-    tree = _parse(source)
+    tree = meaning.parse(source)
     imports = tuple(_imports(tree)) if tree is not None else ()
     return Contents(meaning.of(source, tree), imports)
 
@@ -51,13 +51,6 @@ def files_of(path: str, imports: tuple[Import, ...], roots: tuple[str, ...]) -> 
         yield from _files(bases, item.module)
         for name in item.names:  # which may be a module too
             yield from _files(bases, f"{item.module}.{name}")
-
-
-def _parse(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _imports(tree: ast.Module) -> Iterator[Import]:

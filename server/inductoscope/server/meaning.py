@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _READERS = {"__doc__", "getdoc", "getsource", "getsourcelines", "doctest"}
 """Names whose mention means that a program may look at docstrings, its own or those of a file it imports."""
+
+_ENVIRONMENTS = {"environ", "environb", "getenv"}
+"""Names whose mention means that a program may look at environment variables."""
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 _BLIND = {
     *("torch", "functools", "contextlib", "dataclasses", "abc", "abstractmethod", "typing", "override", "overload"),
@@ -25,25 +31,43 @@ _Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Meaning:
-    """Digests of one text: with all docstrings, and without those that only a reader of documentation looks at."""
+    """Digests of one text: with all docstrings, without those that only a reader of documentation looks at, and letter
+    by letter.  `variables` are names that it may look up in the environment."""
 
     documented: str
     plain: str
     reads_docs: bool
+    exact: str = ""
+    variables: frozenset[str] = frozenset()
 
 
 def of(source: str, tree: ast.Module | None) -> Meaning:
     """The meaning of a text and its tree; a text that is no Python (`tree` is None) means what it says, letter by
     letter.  Takes the docstrings out of `tree`."""
+    exact = name_of([source])
     if tree is None:
-        digest = name_of([source])
-        return Meaning(digest, digest, reads_docs=False)
+        return Meaning(exact, exact, reads_docs=False, exact=exact)
     documented = name_of([ast.dump(tree)])
-    reads_docs = any(not _READERS.isdisjoint(_names(node)) for node in ast.walk(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, _Documented) and _is_unseen(node) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return Meaning(documented, name_of([ast.dump(tree)]), reads_docs)
+    names = frozenset().union(*map(_names, ast.walk(tree)))
+    _drop_unseen(tree)
+    variables = frozenset(filter(_VARIABLE.fullmatch, names)) if names & _ENVIRONMENTS else frozenset()
+    return Meaning(documented, name_of([ast.dump(tree)]), not _READERS.isdisjoint(names), exact, variables)
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree of a text, or None when it is no Python."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def tree(source: str) -> ast.Module | None:
+    """The part of the syntax tree that `Meaning.plain` names: texts that mean the same have the same nodes in it."""
+    parsed = parse(source)
+    if parsed is not None:
+        _drop_unseen(parsed)
+    return parsed
 
 
 def program(closure: Mapping[str, Meaning]) -> str:
@@ -59,6 +83,12 @@ def name_of(parts: Iterable[str]) -> str:
     for part in parts:
         state.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return state.hexdigest()
+
+
+def _drop_unseen(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, _Documented) and _is_unseen(node) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
 
 
 def _is_unseen(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
