@@ -1,43 +1,18 @@
 """Every guard of every compiled version, and what became of each dimension of the arguments.
 
-torch checks much that is no part of the program: its own settings, modules that it imported under names of its own, the
-tables behind a module's attributes.  Such guards are told too, marked as internal.
+How the text of a check reads as guards is in `torch_texts.guard_facts`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from inductoscope.compiler.capture.guards import guard_failure
-from inductoscope.compiler.compat.dynamo_guards import DYNAMIC_MARKS, GuardsEvent, Leaf, TracedDim
+from inductoscope.compiler.compat.dynamo_guards import GuardsEvent, Leaf, TracedDim
 from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.report import Dimension, DimensionLimit, DimensionState, GuardFact, Specialization
-from inductoscope.protocol.torch_texts.guards import Reason
+from inductoscope.protocol.torch_texts.guard_facts import facts
 from inductoscope.protocol.torch_texts.naming import is_of_module, plain
-
-_STATE = frozenset({"GLOBAL_STATE", "TORCH_FUNCTION_MODE_STACK", "DEFAULT_DEVICE"})
-_OF_TORCH = re.compile(
-    r"__import_|___|_hooks\b|\._(?:modules|parameters|buffers|backward_hooks)$|\.__dict__$|\btorch\b|\.__class__|^G$"
-)
-_CHECK_TENSOR = re.compile(
-    r"check_tensor\(.*?, (?P<type>[\w.]+), DispatchKeySet\((?P<keys>.*?)\), (?P<dtype>torch\.\w+), "
-    r"device=(?P<device>\w+), requires_grad=(?P<grad>\w+), size=(?P<size>\[.*?\]), stride=(?P<stride>\[.*?\])\)$"
-)
-_UNMARKED = re.compile(r"hasattr\([^()]*\) == False(?: and hasattr\([^()]*\) == False)*")  # what any tensor is held to
-_ANY = "any"
-# Tensors of a simulated device are of a class of their own; on the real one the guard is on the usual class.
-_SIMULATED, _TENSOR = "torch._subclasses.fake_tensor.FakeTensor", "torch.Tensor"
-_ADDRESSES = frozenset({"type", "identity"})
-_TENSOR_KINDS = {
-    "dtype": "dtype",
-    "device": "device",
-    "requires-grad": "grad",
-    "size": "size",
-    "stride": "stride",
-    "dispatch-keys": "keys",
-}
 
 
 class GuardLog:
@@ -71,7 +46,7 @@ class GuardLog:
 
     def _of(self, event: GuardsEvent, leaf: Leaf) -> Iterator[GuardFact]:
         at = self._user_code.innermost(leaf.frames)
-        for fact in _facts(event.compile_id, leaf):
+        for fact in facts(event.compile_id, leaf.check, leaf.source, leaf.text):
             yield replace(fact, file=at.file, line=at.line) if at is not None else fact
 
     def _dimension(
@@ -109,41 +84,3 @@ class GuardLog:
     def _limit(self, leaf: Leaf) -> DimensionLimit:
         at = self._user_code.innermost(leaf.frames)
         return DimensionLimit(plain(leaf.text), at.file if at else None, at.line if at else None)
-
-
-def _facts(compile_id: str, leaf: Leaf) -> Iterator[GuardFact]:
-    """A check of a tensor is several guards, any other one."""
-    text, source = plain(leaf.text), plain(leaf.source)
-    match = _CHECK_TENSOR.match(leaf.text) if leaf.check == "TENSOR_MATCH" else None
-    if match is not None:
-        yield from _of_tensor(compile_id, source, match)
-    elif leaf.check in _STATE or (leaf.check == "LAMBDA_GUARD" and leaf.source == "L"):
-        yield GuardFact(compile_id, "torch", "global-state", None, text, internal=True)
-    elif leaf.check == DYNAMIC_MARKS:
-        expected, told = ("none", None) if _UNMARKED.fullmatch(text) else (None, text)
-        yield GuardFact(compile_id, source, "dynamic-marks", expected, told, internal=True)
-    elif leaf.check == "NO_TENSOR_ALIASING":
-        yield GuardFact(compile_id, source, "aliasing", None, text)
-    else:
-        yield _of_expression(compile_id, source, text, leaf)
-
-
-def _of_tensor(compile_id: str, source: str, match: re.Match[str]) -> Iterator[GuardFact]:
-    for kind, part in _TENSOR_KINDS.items():
-        expected = match[part].replace("None", _ANY) if kind in ("size", "stride") else match[part]
-        # The check of the device is one of its index, which tensors on the CPU have none of.
-        expected = f"index {expected}" if kind == "device" else expected
-        internal = kind == "dispatch-keys" or match[part] == "None"
-        yield GuardFact(compile_id, source, kind, expected, internal=internal)
-
-
-def _of_expression(compile_id: str, source: str, text: str, leaf: Leaf) -> GuardFact:
-    read = guard_failure(Reason("", text, (), None), UserCode(), None)
-    internal = bool(_OF_TORCH.search(leaf.source))
-    expected = read.expected if read.expected != text else None
-    if read.kind in _ADDRESSES and expected is not None:
-        # Its own text is an address.
-        return GuardFact(
-            compile_id, read.source or source, read.kind, expected.replace(_SIMULATED, _TENSOR), internal=internal
-        )
-    return GuardFact(compile_id, read.source or source, read.kind, expected, text, internal)

@@ -22,6 +22,7 @@ from inductoscope.compiler.compat.dynamo_trace import harmless
 from inductoscope.compiler.compat.dynamo_values import Size, size
 from inductoscope.compiler.compat.inductor import Point, replaced
 from inductoscope.compiler.usercode import Frame
+from inductoscope.protocol.torch_texts.guard_facts import DYNAMIC_MARKS, RELATIONS
 
 CHECK_FUNCTION = Point(
     "torch._dynamo.guards",
@@ -35,9 +36,6 @@ FAIL_REASONS = Point(
     "which guards stand against a call under the stance `fail_on_recompile`",
 )
 ALL_POINTS: tuple[Point, ...] = (CHECK_FUNCTION, FAIL_REASONS)
-
-DYNAMIC_MARKS = "DIMENSION_DYNAMIC_MARKING_GUARD"
-"""The check that the marks of `mark_dynamic` and its like on a tensor are as they were (2.11 to 2.15)."""
 
 _MARK = "_dynamo_"  # attributes that `mark_dynamic` and its like leave on a tensor (2.1 to 2.15)
 
@@ -160,7 +158,7 @@ def _texts(root: Any) -> Iterator[tuple[str, str, str]]:
             yield DYNAMIC_MARKS, source, _marks(texts)
             continue
         for text in texts:
-            if type(guard).__name__ in ("NO_TENSOR_ALIASING", "STORAGE_OVERLAPPING", "OBJECT_ALIASING"):
+            if type(guard).__name__ in RELATIONS:
                 if text in relations:
                     continue
                 relations.add(text)
