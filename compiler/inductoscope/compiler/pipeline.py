@@ -35,6 +35,7 @@ from inductoscope.compiler.inputs import Exercise
 from inductoscope.compiler.lower import Backward, Depth, Lowering
 from inductoscope.compiler.merge import Facts
 from inductoscope.compiler.placement import Placement
+from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.compiler.preparation import Prepared, prepare
 from inductoscope.compiler.teller import Send, Teller
 from inductoscope.compiler.timeline import OURS, Timeline
@@ -80,6 +81,7 @@ class _Climb:
         self.memory = request.memory
         self.card: OwnDevice | None = None
         self.decisions: Recording | None = None
+        self._graph_calls: tuple[GraphCall, ...] = ()
 
     def report(self) -> TargetReport:
         """Do what the run is for."""
@@ -119,12 +121,13 @@ class _Climb:
         report = self._drive(prepared, program, where)
         if where.simulated is not None and report.rung.reaches(Rung.LOWER):
             with self._teller.timeline.phase("predict"):
-                report = assembling.predicted(report, where.simulated)
+                report = assembling.predicted(report, where.simulated, self._graph_calls)
         self._tell(report)
         assembles = self._request.rung.reaches(Rung.ASSEMBLE) and report.rung.reaches(Rung.LOWER)
         if where.simulated is not None and assembles:
             replay = where.simulation.replay if where.simulation is not None else Replay()
             report = assembling.assembled(report, where.simulated, self._teller, self._request.assembling, replay)
+            report = assembling.predicted(report, where.simulated, self._graph_calls)  # now spills are known
             self._tell(report)
         return self._probed(report, prepared, program, where)
 
@@ -152,7 +155,12 @@ class _Climb:
         backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
         users = memory.users_caches(request)
         lowering = Lowering(self._user_code, request.device, depth, backward, timeline, users)
-        log = CallLog(prepared.placed.source.origin, capture.begin_call)
+
+        def begin_call(index: int) -> None:
+            capture.begin_call(index)
+            lowering.begin_call(index)
+
+        log = CallLog(prepared.placed.source.origin, begin_call)
         troubled = troubles.Notes()
         try:
             with self._teller.phase("drive", Rung.LOWER, f"running {target.name}"), troubled, capture, lowering, guards:
@@ -171,6 +179,7 @@ class _Climb:
                 reached = Rung.LOWER if depth is Depth.KERNELS else Rung.CAPTURE
                 report = merge.report(target, request.device, reached, _with_device(facts, where), is_user)
                 self.memory = memory.for_the_next(request, users, facts.lower)
+                self._graph_calls = facts.lower.graph_calls
             self.known = _timed(report, timeline)
         if request.what_if:
             with timeline.phase("what if"):

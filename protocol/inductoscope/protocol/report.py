@@ -559,6 +559,44 @@ class Predicted:
 
 
 @dataclass(frozen=True)
+class PredictedRun:
+    """One way to run something, in microseconds from a model: `us` in a row of calls, with the range that is claimed.
+
+    That is the longer of `device_us`, what its kernels take on the device, and `host_us`, what the host takes to launch
+    them.  `launches` counts kernels, library calls and copies; `left_out` of them have no prediction, and then all
+    times are of the others.
+    """
+
+    us: float
+    low_us: float
+    high_us: float
+    device_us: float
+    host_us: float
+    launches: int
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class PredictedCall:
+    """What a phase of one graph takes, compiled and eager; with `graph` null, of all graphs in one call of the target.
+
+    `times` is how often the graph runs in that call.  `eager` is null where its operators are not known, which `note`
+    says why.  The speed-up is eager over compiled, null unless both are known in full.
+    """
+
+    graph: str | None
+    phase: Phase
+    times: int
+    compiled: PredictedRun
+    eager: PredictedRun | None
+    model: str
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
 class Measured:
     """A time that was measured: median and interquartile range in microseconds, where and how."""
 
@@ -931,6 +969,7 @@ class TargetReport:
     benchmark: Benchmark | None = None
     benchmarks: tuple[Benchmark, ...] = ()
     run_ms: float | None = None
+    predicted_calls: tuple[PredictedCall, ...] = ()
     assembler: Assembler | None = None
     cached: Cached | None = None
 

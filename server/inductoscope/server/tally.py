@@ -57,22 +57,6 @@ def _is_lowered_forward(graph: FxGraph) -> bool:
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """Predicted microseconds of `known` of the `launches` of one forward pass, as first compiled."""
-
-    us: float
-    known: int
-    launches: int
-
-
-def forecast(report: TargetReport) -> Forecast | None:
-    """The predicted time of the kernels together, as far as times are predicted; None where none is."""
-    times = [kernel.predicted for kernel in first_kernels(report)]
-    known = [time.us for time in times if time is not None]
-    return Forecast(sum(known), len(known), len(times)) if known else None
-
-
-@dataclass(frozen=True)
 class Training:
     """What one training step keeps and computes again, as first compiled.
 

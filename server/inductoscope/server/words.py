@@ -19,7 +19,7 @@ from inductoscope.protocol.report import (
     Timing,
 )
 from inductoscope.server import tally
-from inductoscope.server.tally import Forecast, Tally, Training
+from inductoscope.server.tally import Tally, Training
 
 _BOUNDS = {
     "memory": "memory-bound",
@@ -130,12 +130,6 @@ def predicted(value: Predicted) -> str:
     return f"predicted {duration(value.us)}{between}, {bound} (model: {value.model})"
 
 
-def forecast(value: Forecast) -> str:
-    """The predicted time of a forward pass, or of that part of its launches that it is known for."""
-    what = "a forward pass" if value.known == value.launches else f"for {value.known} of {value.launches} launches"
-    return f"predicted {duration(value.us)} {what}"
-
-
 def configuration(config: ConfigFact) -> str:
     """The configuration of a kernel: `XBLOCK 1024, 4 warps, 2 stages`."""
     blocks = [f"{name} {size}" for name, size in config.blocks.items()]
@@ -174,7 +168,7 @@ def summary(report: TargetReport) -> str:
 
 
 def account(report: TargetReport) -> str:
-    """As `summary`, where there is room to say what the passes left and what is predicted."""
+    """As `summary`, where there is room to say what the passes left."""
     if report.status not in (Status.COMPILED, Status.PARTIAL):
         return summary(report)
     return f"{device(report.device)}: {totals(report)}"
@@ -187,10 +181,8 @@ def totals(report: TargetReport) -> str:
     if done.kernels:
         became = f" -> {count(done.generated, 'kernel')}, {count(done.library, 'library call')}"
     again = f", {count(done.recompiles, 'recompile')}" if done.recompiles else ""
-    expected = tally.forecast(report)
-    predicted = f", {forecast(expected)}" if expected is not None else ""
     graphs, breaks = count(done.graphs, "graph"), count(done.breaks, "break")
-    return f"{graphs}, {operators(done)}{became}, {breaks}{again}{predicted}"
+    return f"{graphs}, {operators(done)}{became}, {breaks}{again}"
 
 
 def _outcome(report: TargetReport) -> str:

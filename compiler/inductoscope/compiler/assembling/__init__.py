@@ -6,7 +6,7 @@ Says which kernels are assembled in which order, and puts what they became into 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from inductoscope.compiler import resource_findings
 from inductoscope.compiler.assembling import pool, recorded
 from inductoscope.compiler.card.replay import Replay
-from inductoscope.compiler.predict import predict
+from inductoscope.compiler.predict import predict, whole
+from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.compiler.teller import Teller
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.kernel_store import KernelStore
@@ -36,9 +37,10 @@ KERNEL_TIMEOUT_S = 120.0
 """How long all configurations of one kernel may take together: a hundred times what an ordinary one takes."""
 
 
-def predicted(report: TargetReport, device: Device) -> TargetReport:
-    """The report with a predicted time for each kernel on the device, as far as there is a model for it."""
-    return replace(report, kernels=tuple(_predicted(kernel, device) for kernel in report.kernels))
+def predicted(report: TargetReport, device: Device, graphs: Sequence[GraphCall] = ()) -> TargetReport:
+    """The report with a predicted time for each kernel and for whole calls, as far as there is a model for it."""
+    kernels = tuple(_predicted(kernel, device) for kernel in report.kernels)
+    return replace(report, kernels=kernels, predicted_calls=whole.calls(kernels, graphs, device))
 
 
 def assembled(
@@ -117,7 +119,7 @@ class _Assembly:
             _with(kernel, self._made[kernel.source], self._replay) if kernel.source in self._made else kernel
             for kernel in self._report.kernels
         )
-        return predicted(replace(self._report, kernels=tuple(kernels)), self._device)
+        return replace(self._report, kernels=tuple(kernels))
 
     def _notes(self) -> Iterator[str]:
         """What is missing, and why."""

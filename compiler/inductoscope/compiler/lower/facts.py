@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from inductoscope.compiler.lower.cache_keys import Known
+from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.protocol.report import (
     CacheFact,
     CudaGraphs,
@@ -40,7 +41,8 @@ class LowerFacts:
     """Kernels and fusion groups stand in call order, one a call: `kernels[i]` is what `fusion_groups[i]` became.
 
     `cache_keys` are what the next run is compared with.  `problems` say, a sentence each, what could not be read of a
-    graph; Inductor's own errors are among the findings.
+    graph; Inductor's own errors are among the findings.  `graph_calls` say what each graph would dispatch without
+    compilation, and how often the first call of the target runs it; only for a simulated device.
     """
 
     fusion_groups: tuple[FusionGroup, ...] = ()
@@ -56,3 +58,4 @@ class LowerFacts:
     cache_keys: tuple[Known, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[str, ...] = ()
+    graph_calls: tuple[GraphCall, ...] = ()

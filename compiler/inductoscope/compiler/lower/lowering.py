@@ -26,6 +26,7 @@ from inductoscope.compiler.lower.backward import BackwardPasses
 from inductoscope.compiler.lower.cache_log import CacheLog, UsersCaches
 from inductoscope.compiler.lower.dynamo_passes import DynamoPasses
 from inductoscope.compiler.lower.eager import copied
+from inductoscope.compiler.lower.eager_ops import EagerRun, Rerun
 from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
 from inductoscope.compiler.lower.facts import Backward, Depth, LowerFacts
 from inductoscope.compiler.lower.findings import finding
@@ -43,6 +44,7 @@ from inductoscope.compiler.lower.record_mode import Choices, record_mode, settin
 from inductoscope.compiler.lower.recording import Compilation, Recording
 from inductoscope.compiler.lower.signatures import Signatures, expectations
 from inductoscope.compiler.lower.who_computes import Platform
+from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.compiler.timeline import EAGER, OURS, Timeline
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
@@ -69,6 +71,10 @@ class Simulation(Protocol):
     def eager(self, graph: torch.fx.GraphModule) -> Runner:
         """Something that runs a captured graph op by op on the simulated device."""
 
+    @property
+    def shapes_only(self) -> Any:
+        """The mode in which operators on the device make tensors that nobody can look into."""
+
 
 @dataclass
 class _Graph:
@@ -87,6 +93,8 @@ class _Graph:
     fallbacks: list[Fallback] = field(default_factory=list)
     user_kernels: list[tuple[str, Place]] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
+    in_first_call: int = 0
+    eager: EagerRun | None = None
 
 
 class Lowering(contextlib.AbstractContextManager["Lowering"]):
@@ -121,7 +129,12 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         self._graphs: list[_Graph] = []
         self._errors: list[Finding] = []
         self._problems: list[str] = []
+        self._call: int | None = None
         self._stack = contextlib.ExitStack()
+
+    def begin_call(self, index: int) -> None:
+        """The target is called for the `index`-th time."""
+        self._call = index
 
     def __enter__(self) -> Lowering:
         """Take the place of the default backend."""
@@ -163,6 +176,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 *(found for graph in self._graphs for found in graph.backward.findings(graph.id, graph.verdict.place)),
             ),
             problems=tuple(self._problems),
+            graph_calls=tuple(_graph_call(graph) for graph in self._graphs if graph.eager is not None),
         )
 
     def _entry(self) -> Callable[..., Runner]:
@@ -174,13 +188,16 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             if self._depth is Depth.GRAPHS:
                 return self._runner(model)
             with self._timeline.phase(OURS):
-                runner = self._runner(copied(model))  # Inductor changes the graph it is given
+                kept = copied(model)  # Inductor changes the graph it is given
+                runner = self._runner(kept)
             options = {**backend.config, **(config_patches or {})}
             graph = self._lower(model, list(inputs), options, getattr(backend, "name", None))
 
             def run(*args: Any) -> Any:
                 graph.verdict.called_with(args)
                 graph.signatures.called_with(args)
+                graph.in_first_call += self._call == 0
+                self._note_eager(graph, kept, args)
                 return runner(*args)
 
             return run
@@ -196,6 +213,12 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 return forward(*args)
 
         return run
+
+    def _note_eager(self, graph: _Graph, kept: torch.fx.GraphModule, args: Sequence[Any]) -> None:
+        """At its first run, what the graph would dispatch without compilation."""
+        if self._simulation is not None and graph.eager is None:
+            with self._timeline.phase(OURS):
+                graph.eager = Rerun(kept.graph, self._simulation.eager(kept), self._simulation.shapes_only).on(args)
 
     def _lower(
         self, model: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], region: str | None
@@ -284,6 +307,11 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         calls = (place for place in compat.python_stack() if self._user_code.is_user(place.file))
         library = Place(code.co_filename, code.co_firstlineno, code.co_name) if code else Place("<unknown>", 1)
         return first or next(calls, library)
+
+
+def _graph_call(graph: _Graph) -> GraphCall:
+    eager = graph.eager or EagerRun(None)
+    return GraphCall(graph.id, graph.in_first_call, eager.forward, eager.backward, eager.missing)
 
 
 def _asks_for_cudagraphs(user: dict[str, Any]) -> bool:

@@ -63,18 +63,36 @@ _EFFICIENT = Family(6.0, 0.113, 0.67, 0.7, Range(0.7, 1.6), most_steps=1024)
 _ATTENTION_BACKWARD = 2.5
 
 
+@dataclass(frozen=True)
+class LibraryCall:
+    """An operator by name, the tensors that it is given as the report writes them, its operations and its traffic."""
+
+    name: str
+    operands: tuple[str, ...]
+    flops: int | None
+    bytes_moved: int | None
+
+
 def library_call(kernel: Kernel, device: Device) -> Predicted | None:
     """The time of a library call on `device`; None for operators without a model, or with sizes that are not known."""
-    named = _NAME.search(kernel.name)
-    tensors = tuple(map(_operand, kernel.operands))
-    known = kernel.flops is not None and kernel.bytes_read is not None and kernel.bytes_written is not None
-    if named is None or not known or kernel.library is None or not _OF_GPUS.match(kernel.library):
+    if kernel.library is None or not _OF_GPUS.match(kernel.library):
+        return None
+    known = kernel.bytes_read is not None and kernel.bytes_written is not None
+    moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0) if known else None
+    return time_of_call(LibraryCall(kernel.name, kernel.operands, kernel.flops, moved), device)
+
+
+def time_of_call(call: LibraryCall, device: Device) -> Predicted | None:
+    """The same for a call that is known to run on the GPU."""
+    named = _NAME.search(call.name)
+    tensors = tuple(map(_operand, call.operands))
+    if named is None or call.flops is None or call.bytes_moved is None:
         return None
     if named["op"].startswith("convolution"):
-        return _convolution(kernel, named["op"], tensors, device)
+        return _convolution(call, named["op"], tensors, device)
     if named["op"].startswith("scaled_dot_product"):
-        return _attention(kernel, named["op"], tensors, device)
-    return _product(kernel, named["op"], tensors, device)
+        return _attention(call, named["op"], tensors, device)
+    return _product(call, named["op"], tensors, device)
 
 
 def _operand(text: str) -> Operand:
@@ -85,17 +103,17 @@ def _operand(text: str) -> Operand:
     return Operand(dtype, known if len(known) == len(numbers) else ())
 
 
-def _product(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
+def _product(call: LibraryCall, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
     if len(operands) < 2 or len(operands[-2].sizes) < 2:
         return None
     first = operands[-2]
     if first.is_half:
-        return _timed(_HALF_PRODUCT, kernel, first.sizes[-1], device, device.tensor_tflops)
+        return _timed(_HALF_PRODUCT, call, first.sizes[-1], device, device.tensor_tflops)
     family = _PRODUCT_WITH_BIAS if op == "addmm" else _PRODUCT
-    return _timed(family, kernel, first.sizes[-1], device, device.float32_tflops)
+    return _timed(family, call, first.sizes[-1], device, device.float32_tflops)
 
 
-def _convolution(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
+def _convolution(call: LibraryCall, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
     backward = "backward" in op
     given = operands[1:] if backward else operands  # the gradient comes first
     if len(given) < 2 or len(given[1].sizes) < 3:
@@ -109,11 +127,11 @@ def _convolution(kernel: Kernel, op: str, operands: tuple[Operand, ...], device:
         share *= _FEW_CHANNELS
     # cuDNN takes float32 to TF32 unless the program forbids it.
     peak = device.tensor_tflops * (1.0 if value.is_half else _TF32_OF_HALF)
-    predicted = _timed(_CONVOLUTION, kernel, math.prod(weight.sizes[1:]), device, peak * share)
+    predicted = _timed(_CONVOLUTION, call, math.prod(weight.sizes[1:]), device, peak * share)
     return _scaled(predicted, _BACKWARD_FACTOR / 2) if backward else predicted  # the operations count twice already
 
 
-def _attention(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
+def _attention(call: LibraryCall, op: str, operands: tuple[Operand, ...], device: Device) -> Predicted | None:
     backward = "backward" in op
     given = operands[1:] if backward else operands
     if len(given) < 3 or len(given[1].sizes) < 3:
@@ -121,16 +139,17 @@ def _attention(kernel: Kernel, op: str, operands: tuple[Operand, ...], device: D
     if given[0].is_half:
         masked = not backward and len(given) > 3 and len(given[3].sizes) >= 2
         extra = _MASK_US if masked else 0.0
-        predicted = _timed(_ATTENTION, kernel, 0, device, device.tensor_tflops, extra)
+        predicted = _timed(_ATTENTION, call, 0, device, device.tensor_tflops, extra)
     else:
-        predicted = _timed(_EFFICIENT, kernel, given[1].sizes[-2], device, device.float32_tflops)
+        predicted = _timed(_EFFICIENT, call, given[1].sizes[-2], device, device.float32_tflops)
     return _scaled(predicted, _ATTENTION_BACKWARD) if backward else predicted
 
 
-def _timed(family: Family, kernel: Kernel, steps: int, device: Device, tflops: float, extra_us: float = 0) -> Predicted:
-    moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
-    memory = moved / (device.bandwidth_gbps * 1e3 * family.of_bandwidth)
-    compute = (kernel.flops or 0) / (tflops * 1e6 * family.of_peak)
+def _timed(
+    family: Family, call: LibraryCall, steps: int, device: Device, tflops: float, extra_us: float = 0
+) -> Predicted:
+    memory = (call.bytes_moved or 0) / (device.bandwidth_gbps * 1e3 * family.of_bandwidth)
+    compute = (call.flops or 0) / (tflops * 1e6 * family.of_peak)
     floor = family.floor_us + family.step_us * min(steps, family.most_steps) + extra_us
     return estimate(floor, memory, compute, device, family.span)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
 from inductoscope.compiler.card.replay import Replay
@@ -67,6 +68,11 @@ class Simulation:
     def compiling(self) -> contextlib.AbstractContextManager[None]:
         """Around a call of Inductor: the device is on, and Inductor starts no workers and replays no cached result."""
         return _compiling(self._mode)
+
+    @property
+    def shapes_only(self) -> FakeTensorMode:
+        """The mode in which operators on the device make tensors that nobody can look into: nothing is remembered."""
+        return self._mode.fake
 
     @contextlib.contextmanager
     def off(self) -> Iterator[None]:

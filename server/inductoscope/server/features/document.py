@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from inductoscope.protocol.report import CacheFact, GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
-from inductoscope.server import caches, sizes, tally, words
+from inductoscope.server import caches, sizes, tally, whole_calls, words
 from inductoscope.server.features import passes, timeline
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
 from inductoscope.server.snapshot import TargetView
@@ -17,6 +17,7 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
     yield Words(f"{words.account(report)} ({words.age(age)})")
     if view.measured is not None and view.measured.benchmark is not None:
         yield Words(words.benchmark(view.measured.benchmark))
+    yield from _predicted(report)
     yield from map(Note, report.notes)
     if report.breaks:
         yield Heading("Graph breaks")
@@ -29,6 +30,13 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
     yield from _caches(report)
     yield from timeline.section(report)
     yield from _sources(report)
+
+
+def _predicted(report: TargetReport) -> Iterator[Block]:
+    told = tuple(whole_calls.account(report))
+    if told:
+        yield Heading("What a call is predicted to take")
+        yield Points(told)
 
 
 def _caches(report: TargetReport) -> Iterator[Block]:

@@ -21,7 +21,7 @@ from inductoscope.protocol.report import (
     TargetReport,
     ValueFact,
 )
-from inductoscope.server import apart, words
+from inductoscope.server import apart, whole_calls, words
 from inductoscope.server.features import assembled, held_to, kernels, operators, passes, timeline, values
 from inductoscope.server.features.kernels import Launched
 from inductoscope.server.features.markup import Block, Code, Heading, Link, Note, Points, Words
@@ -68,6 +68,8 @@ def hover(snapshot: Snapshot, path: str, line: int) -> Hover | None:
 
 
 def _cards(view: TargetView, report: TargetReport, path: str, line: int) -> Iterator[Block]:
+    if (report.file, report.line) == (path, line):
+        yield from _whole_card(report)
     yield from _value_card(values.on_line(report, path, line))
     for item in report.breaks:
         if (item.file, item.line) == (path, line):
@@ -83,6 +85,14 @@ def _cards(view: TargetView, report: TargetReport, path: str, line: int) -> Iter
     yield from held_to.cards(report, path, line)
     yield from passes.card(report, path, line)
     yield from timeline.card(report, path, line)
+
+
+def _whole_card(report: TargetReport) -> Iterator[Block]:
+    """What a call is predicted to take, at the line of the definition."""
+    told = tuple(whole_calls.account(report))
+    if told:
+        yield Heading("What a call is predicted to take")
+        yield Points(told)
 
 
 def _value_card(facts: list[ValueFact]) -> Iterator[Block]:

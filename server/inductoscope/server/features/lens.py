@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inductoscope.protocol.report import Status
-from inductoscope.server import words
+from inductoscope.server import whole_calls, words
 from inductoscope.server.features.commands import Command, CommandName, kernels_of, obstacle
 from inductoscope.server.settings import RunMode, Trust
 from inductoscope.server.snapshot import Activity, Snapshot, TargetView
@@ -56,6 +56,9 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
 
     main = CommandName.SHOW_KERNELS if kernels_of(view) else CommandName.CHECK
     found = [lens(main, summary(snapshot, view))]
+    expected = whole_calls.gain(view.settled.report) if view.settled is not None else None
+    if expected is not None:
+        found.append(lens(CommandName.SHOW_KERNELS, expected))
     busy = view.activity is Activity.MEASURING
     if busy or view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
         found.append(lens(CommandName.BENCHMARK, _benchmark(snapshot, view)))

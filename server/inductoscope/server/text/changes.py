@@ -10,7 +10,7 @@ from rich.text import Text
 
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import Finding, TargetReport
-from inductoscope.server import tally, words
+from inductoscope.server import tally, whole_calls, words
 from inductoscope.server.difference import Difference
 from inductoscope.server.paths import shown
 from inductoscope.server.text.blocks import indented, paragraph
@@ -79,6 +79,6 @@ def _numbers(before: TargetReport, after: TargetReport) -> Iterator[str]:
 
 
 def _times(before: TargetReport, after: TargetReport) -> Iterator[str]:
-    was, now = tally.forecast(before), tally.forecast(after)
-    if now is not None and (was is None or words.forecast(was) != words.forecast(now)):
-        yield f"{words.forecast(now)}{f' (before: {words.duration(was.us)})' if was else ''}"
+    change = whole_calls.change(before, after)
+    if change is not None:
+        yield change

@@ -17,7 +17,7 @@ from inductoscope.protocol.report import (
     Status,
     TargetReport,
 )
-from inductoscope.server import missed_fusion, sizes, tally, words
+from inductoscope.server import missed_fusion, sizes, tally, whole_calls, words
 from inductoscope.server.text import (
     assembly,
     benchmark,
@@ -83,6 +83,8 @@ def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield title(report, view)
     if report.graphs:
         yield paragraph(words.totals(report), indent=2)
+    for expected in whole_calls.lines(report):
+        yield paragraph(expected, indent=2)
     step = tally.training(report)
     if step is not None:
         yield paragraph(words.training(step), indent=2)
