@@ -276,7 +276,7 @@ def test_rounds_that_disagree_give_timings_but_no_speedup(monkeypatch):
     assert "rounds disagree too much" in result.refused
     assert result.speedup is None
     assert result.calls_to_pay_off is None
-    assert result.eager.runs == 10
+    assert result.eager.runs == 30  # three times as many as a steady program needs
     assert result.speedup_high > 1.5 * result.speedup_low
 
 
@@ -301,4 +301,5 @@ def test_progress_tells_the_stages_in_order():
         "compiling",
         "timing",
         "comparing results",
+        "looking at kernels",
     ]

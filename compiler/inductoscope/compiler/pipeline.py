@@ -36,7 +36,7 @@ from inductoscope.compiler.lower import Backward, Depth, Lowering
 from inductoscope.compiler.merge import Facts
 from inductoscope.compiler.placement import Placement
 from inductoscope.compiler.predict.whole import GraphCall
-from inductoscope.compiler.preparation import Prepared, prepare
+from inductoscope.compiler.preparation import Prepared, first_call_of, prepare
 from inductoscope.compiler.teller import Send, Teller
 from inductoscope.compiler.timeline import OURS, Timeline
 from inductoscope.compiler.usercode import UserCode
@@ -106,11 +106,18 @@ class _Climb:
 
     def measure(self) -> TargetReport:
         """Time the program, with nothing in its way."""
-        from inductoscope.compiler import measuring  # brings torch's benchmark and with it setuptools
+        # These bring torch's benchmark and with it setuptools.
+        from inductoscope.compiler import kernel_facts, measuring
 
         where = self._placement()
         prepared = prepare(self._request, where, self._teller, self._user_code.is_user)
-        return measuring.measured(self._request, prepared, where, self._teller, self._user_code.is_user)
+        report = measuring.measured(self._request, prepared, where, self._teller, self._user_code)
+        if report.benchmark is None or report.benchmark.kernels is None:
+            return report
+        self.known = report
+        program = measuring.compiled_as_asked(prepared, self._request, self._user_code)
+        with self._teller.phase("kernels", Rung.MEASURE, "looking up what is known of the kernels"):
+            return kernel_facts.added(report, lambda: self._drive(first_call_of(prepared), program, where))
 
     def observe(self) -> TargetReport:
         """Capture, lower and, where it is asked for, assemble."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inductoscope.compiler import conventions, inputs, loader, placement, resolve
 from inductoscope.compiler.compat.settings import set_dynamo_config
 from inductoscope.compiler.conventions import Conventions
 from inductoscope.compiler.failures import IsUser, RunFailedError, failed
-from inductoscope.compiler.inputs import Source
+from inductoscope.compiler.inputs import GivenCalls, Source
 from inductoscope.compiler.placement import Placed, Placement
 from inductoscope.compiler.resolve import Program
 from inductoscope.compiler.teller import Teller
@@ -44,6 +44,14 @@ def prepare(request: Run, where: Placement, teller: Teller, is_user: IsUser) -> 
         program, source = where.made(make, said)
         placed = placement.place(program, source, said, where)
     return Prepared(module, said, placed)
+
+
+def first_call_of(prepared: Prepared) -> Prepared:
+    """The same program with the first of its given calls alone."""
+    placed = prepared.placed
+    if not isinstance(placed.source, GivenCalls):
+        return prepared
+    return replace(prepared, placed=replace(placed, source=replace(placed.source, calls=placed.source.calls[:1])))
 
 
 def _configure_dynamo(said: Conventions, target: Target) -> None:

@@ -110,7 +110,7 @@ class Tuned:
 class KernelTime:
     """A kernel of one compiled call as the profiler timed it.
 
-    `us` is the median of a launch with its interquartile range, `launches` how many a call makes, `share` its part of
+    `us` is the median of a launch with its interquartile range over `runs` launches, `launches` how many a call makes, `share` its part of
     the time of all kernels.  `operator` is the ATen operator that launched it, where that is known.  `predicted_us` is
     what the model says for one launch, `gbps` and `tflops` are the bytes and operations that Inductor counts over the
     measured time, `of_copy` and `of_matmul` these over the device's ceilings.  What the compiler made of it is null
@@ -122,6 +122,7 @@ class KernelTime:
     iqr_us: float
     launches: float
     share: float
+    runs: int = 0
     operator: str | None = None
     file: str | None = None
     line: int | None = None
@@ -133,6 +134,7 @@ class KernelTime:
     of_copy: float | None = None
     of_matmul: float | None = None
     bound: Bound | None = None
+    num_warps: int | None = None
     registers: int | None = None
     spills: int | None = None
     shared_bytes: int | None = None

@@ -12,6 +12,18 @@ One worker process serves one run:
 
 There is no cancel message: the server ends the process group.  End of input on the worker's side means that the
 server is gone, and the worker exits.
+
+A *warm* process has imported what runs need and is forked for each of them (Linux).  It has one socket for both
+directions, on which descriptors travel beside a message:
+
+    server                              warm process
+      starts the process, or has another one forked ->
+                                     <- Hello     once it is ready, or `problem` says why it cannot be
+                                     <- Warmed    what it has ready
+      Fork + three descriptors ->                 the child is a worker: it reads, writes and prints there
+      Fork(layer) + one descriptor ->             the child is a warm process that has more ready; its socket
+                                     <- Forked    in the order of the requests
+                                     <- Ended     a child has ended
 """
 
 from __future__ import annotations
@@ -63,7 +75,8 @@ class Target:
 class Hello:
     """The worker is ready; `problem` is a sentence when it cannot work (no torch, unsupported Python).
 
-    `gpu` says whether its machine has a GPU; null where that machine is the server's own.
+    `gpu` says whether its machine has a GPU; null where that machine is the server's own.  `warm` names what the
+    process had ready before it was forked for this run; null for a process that was started for it.
     """
 
     protocol: int
@@ -75,6 +88,58 @@ class Hello:
     problem: str | None = None
     warning: str | None = None
     gpu: bool | None = None
+    warm: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What a warm process is to have ready beyond the one that it is forked from: a device, or imported modules.
+
+    `device` is one that a run can be for and that nobody described himself.  `modules` are dotted names, to be imported
+    in this order as the program `file` would import them; `search_paths` as in `Run`.
+    """
+
+    device: str | None = None
+    modules: tuple[str, ...] = ()
+    file: str | None = None
+    search_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Fork: a worker for one run, in the working folder `cwd`, or a warm process when there is a `layer`.
+
+    `mark` is of the form `NAME=value`: the child has it in its environment, of which NAME was a part from the start
+    with a value of the same length.
+    """
+
+    mark: str
+    cwd: str | None = None
+    layer: Layer | None = None
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A child was forked; `pid` is None when the system refused it."""
+
+    pid: int | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A child has ended; the code is negative for a signal."""
+
+    pid: int
+    returncode: int
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """A warm process is ready; `files` are those that it would have to be made anew for if they changed, `unfit` is a
+    sentence when it must not be forked (it has threads, say)."""
+
+    files: tuple[str, ...]
+    unfit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +183,8 @@ class Run:
     `what_if` are sets of inputs in the language of the inputs comment: after the run, would each be compiled again?
     `probe_seconds` is the wall time that trying other sizes may take after all else is told; 0 leaves it out.
     `memory_bytes` is what the server lets this process and its children hold, if there is a limit.
-    `assembling` says how kernels are assembled, `bench` and `bench_seconds` how is measured.  `own` is the GPU that `device` names where somebody described it.
+    `assembling` says how kernels are assembled, `bench` and `bench_seconds` how things are measured.  `own` is the GPU
+    that `device` names where somebody described it.
     """
 
     run_id: int
@@ -227,9 +293,15 @@ class LogLine:
     text: str
 
 
-Message: TypeAlias = "Hello | Run | Progress | FindingFound | RungDone | RunDone | RunFailed | LogLine"
+Message: TypeAlias = (
+    "Hello | Run | Progress | FindingFound | RungDone | RunDone | RunFailed | LogLine | Fork | Forked | Ended | Warmed"
+)
 _BY_TAG: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (Hello, Run, Progress, FindingFound, RungDone, RunDone, RunFailed, LogLine)
+    cls.__name__: cls
+    for cls in (
+        *(Hello, Run, Progress, FindingFound, RungDone, RunDone, RunFailed, LogLine),
+        *(Fork, Forked, Ended, Warmed),
+    )
 }
 
 

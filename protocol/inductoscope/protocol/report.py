@@ -864,7 +864,8 @@ class Numerics:
 class OutputError:
     """How far one value of the compiled program is from the eager one; errors as in `Numerics`.
 
-    `name` is the place of the value: `result[0].logits`, `argument 0`, `gradient of weight`; `form` its dtype and sizes.
+    `name` is the place of the value: `result[0].logits`, `argument 0`, `gradient of weight`; `form` its dtype
+    and sizes.
     """
 
     name: str
@@ -923,6 +924,15 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
+class Cached:
+    """The report was made by an earlier run of the same program: when that ended (ISO 8601, UTC), and how many seconds
+    before it was looked up.  Its lines are those of the program as it is now, its times those of then."""
+
+    at: str
+    age_s: float
+
+
+@dataclass(frozen=True)
 class TargetReport:
     """Everything known about one target; `notes` are sentences about the limits of what is shown, `untried` one about
     the sizes that there was no time to try.  `benchmark` is that of the first set of inputs, `benchmarks` those of
@@ -959,6 +969,7 @@ class TargetReport:
     syncs: tuple[DeviceSync, ...] = ()
     fusion_groups: tuple[FusionGroup, ...] = ()
     kernels: tuple[Kernel, ...] = ()
+    predicted_calls: tuple[PredictedCall, ...] = ()
     wrappers: tuple[Wrapper, ...] = ()
     memory: Memory = Memory()
     cudagraphs: CudaGraphs = CudaGraphs()
@@ -969,18 +980,8 @@ class TargetReport:
     benchmark: Benchmark | None = None
     benchmarks: tuple[Benchmark, ...] = ()
     run_ms: float | None = None
-    predicted_calls: tuple[PredictedCall, ...] = ()
     assembler: Assembler | None = None
     cached: Cached | None = None
-
-
-@dataclass(frozen=True)
-class Cached:
-    """The report was made by an earlier run of the same program: when that ended (ISO 8601, UTC), and how many seconds
-    before it was looked up.  Its lines are those of the program as it is now, its times those of then."""
-
-    at: str
-    age_s: float
 
 
 @dataclass(frozen=True)

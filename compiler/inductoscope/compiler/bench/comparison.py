@@ -8,41 +8,63 @@ from __future__ import annotations
 
 import functools
 import os
+import statistics
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
-from inductoscope.compiler.bench import evidence, numerics, stats
+from inductoscope.compiler.bench import conditions, evidence, kernels, numerics, stats
 from inductoscope.compiler.bench.clocks import Clock, clock_for, timed_ms
-from inductoscope.compiler.bench.refusal import RefusedError, in_short
+from inductoscope.compiler.bench.lock import exclusive
+from inductoscope.compiler.bench.refusal import RefusedError, raised
 from inductoscope.compiler.bench.subject import Call, Subject, compiled_call, eager_call, reseed
+from inductoscope.compiler.bench.tuning import Listener
 from inductoscope.compiler.bench.wide import float64_values
 from inductoscope.compiler.compat.bench import Counts, cold_compiler, counts, lacks_cxx_compiler
-from inductoscope.protocol.report import Agreement, Benchmark, Numerics
+from inductoscope.protocol.bench import BenchOptions, Detail, KernelTimes, Passes, RoundTimes, Sides
+from inductoscope.protocol.report import Agreement, Benchmark, Numerics, OutputError
 
 Progress = Callable[[str], None]
 
 _ROUNDS = 10
 _ROUNDS_WHEN_SLOW = 3
+_MOST = 3
+"""How many times as many rounds are made at most while the speed-up is not known well enough."""
 # CUDA graphs want one call to warm up, one to record and one to replay before they are themselves.
 _WARM_UP_CALLS = 3
+_HOST_CALLS = 20
+_HOST_SECONDS = 1.0
 
 
-def measure(subject: Subject, device: str, seconds: float, progress: Progress) -> Benchmark:
+def measure(
+    subject: Subject, device: str, seconds: float, progress: Progress, options: BenchOptions | None = None
+) -> Benchmark:
     """Compare the compiled program with the eager one on a real `device`, with about `seconds` of timed calls of each.
 
     Never raises for what the program or the compiler does: `Benchmark.refused` then holds a sentence.
     """
+    options = options or BenchOptions()
     try:
         clock = clock_for(device)
     except RefusedError as refusal:
         return Benchmark(where=device, method="not measured", refused=str(refusal))
-    with cold_compiler():
+
+    def waiting() -> None:
+        progress("waiting for another benchmark on this device to end")
+
+    with exclusive(clock.where, waiting), cold_compiler():
         try:
-            return _Run(subject, device, clock, seconds, progress).benchmark()
+            return _Run(subject, device, clock, seconds, progress, options).benchmark()
         except RefusedError as refusal:
-            return Benchmark(where=clock.where, method="not measured", refused=str(refusal))
+            return Benchmark(
+                where=clock.where,
+                method="not measured",
+                refused=str(refusal),
+                mode=options.mode,
+                passes=subject.passes,
+            )
 
 
 @dataclass(frozen=True)
@@ -51,6 +73,7 @@ class _Side:
 
     call: Call
     values: numerics.Values
+    names: tuple[str, ...]
     first_ms: float
     draws_random: bool
     records_gradients: bool
@@ -63,6 +86,8 @@ class _Run:
     clock: Clock
     seconds: float
     progress: Progress
+    options: BenchOptions
+    tuned: Listener = field(default_factory=Listener)
 
     def benchmark(self) -> Benchmark:
         self.progress("warming up the compiler")
@@ -71,16 +96,19 @@ class _Run:
         eager = self._eager()
         self.progress("compiling")
         before = counts()
-        compiled = self._compiled()
+        with self.tuned.listening():
+            compiled = self._compiled()
         self._warm_up(compiled)
         compiled_count = counts().since(before)
         evidence.require_compiled(self._trace(compiled), compiled_count)
         self._warm_up(eager)
+        state = conditions.now(self.device)
         rounds = self._rounds(eager, compiled)
+        told = conditions.sentences(state, conditions.now(self.device), self.device)
         seen = self._trace(compiled)
         evidence.require_compiled(seen, compiled_count)
         self.progress("comparing results")
-        return self._result(eager, compiled, rounds, compiled_count, seen)
+        return self._result(eager, compiled, rounds, _Seen(compiled_count, seen, told))
 
     def _warm_up_compiler(self) -> None:
         """Compile a trivial function, so that the compile time is the program's and not that of the first import."""
@@ -94,24 +122,24 @@ class _Run:
         try:
             return self._first_call(eager_call(self.subject))
         except Exception as error:
-            raise RefusedError(
-                f"The eager program raised {in_short(error)}, so there is nothing to compare."
-            ) from error
+            refusal = raised("the eager program", error)
+            raise RefusedError(f"{refusal} So there is nothing to compare.") from error
 
     def _compiled(self) -> _Side:
         try:
             return self._first_call(compiled_call(self.subject))
         except Exception as error:
             _refuse_without_cxx(error)
-            raise RefusedError(f"Compiling or running the compiled program raised {in_short(error)}.") from error
+            raise raised("compiling or running the compiled program", error) from error
 
     def _first_call(self, call: Call) -> _Side:
         reseed()
         state = _random_state(self.device)
         result, first_ms = timed_ms(call, self.clock)
         draws = any(not torch.equal(a, b) for a, b in zip(state, _random_state(self.device), strict=True))
-        values = numerics.snapshot((result, call.inputs))
-        return _Side(call, values, first_ms, draws, _records_gradients(result))
+        everything = call.everything(result)
+        values, names = numerics.snapshot(everything), numerics.names(everything)
+        return _Side(call, values, names, first_ms, draws, _records_gradients(result))
 
     def _warm_up(self, side: _Side) -> None:
         for _ in range(_WARM_UP_CALLS):
@@ -121,37 +149,36 @@ class _Run:
         return evidence.trace(lambda: _called(side.call), self.device)
 
     def _rounds(self, eager: _Side, compiled: _Side) -> tuple[stats.Round, ...]:
+        """As many as are needed for the error that is wanted, but not fewer than some and not more than the time."""
         _, pilot_ms = timed_ms(lambda: _called(eager.call), self.clock)
         block = self.seconds / _ROUNDS
-        count = _ROUNDS if pilot_ms / 1e3 < block else _ROUNDS_WHEN_SLOW
+        least = _ROUNDS if pilot_ms / 1e3 < block else _ROUNDS_WHEN_SLOW
         before = counts()
-        rounds = []
-        for index in range(count):
-            self.progress(f"timing, round {index + 1} of {count}")
-            rounds.append(self._round(eager, compiled, block, eager_first=index % 2 == 0))
+        rounds: list[stats.Round] = []
+        while len(rounds) < least or (len(rounds) < _MOST * least and not self._is_precise(rounds)):
+            self.progress(f"timing, round {len(rounds) + 1}")
+            rounds.append(self._round(eager, compiled, block, eager_first=len(rounds) % 2 == 0))
             evidence.require_settled(counts().since(before))
         return tuple(rounds)
+
+    def _is_precise(self, rounds: Sequence[stats.Round]) -> bool:
+        return stats.speedup(rounds).relative_error <= self.options.relative_error
 
     def _round(self, eager: _Side, compiled: _Side, seconds: float, *, eager_first: bool) -> stats.Round:
         order = (eager, compiled) if eager_first else (compiled, eager)
         blocks = [self.clock.block(functools.partial(_called, side.call), seconds) for side in order]
         return stats.Round(*(blocks if eager_first else reversed(blocks)))
 
-    def _result(
-        self,
-        eager: _Side,
-        compiled: _Side,
-        rounds: Sequence[stats.Round],
-        counted: Counts,
-        seen: evidence.CallTrace,
-    ) -> Benchmark:
+    def _result(self, eager: _Side, compiled: _Side, rounds: Sequence[stats.Round], seen: _Seen) -> Benchmark:
         eager_timing = stats.timing([item.eager for item in rounds])
         compiled_timing = stats.timing([item.compiled for item in rounds])
         ratio = stats.speedup(rounds)
         pays_off = stats.calls_to_pay_off(compiled.first_ms, eager_timing, compiled_timing)
+        wide = None if eager.draws_random else float64_values(self.subject)
+        accounts = self._accounts(eager, compiled)
         return Benchmark(
             where=self.clock.where,
-            method=_method(self.clock, len(rounds), eager),
+            method=_method(self.clock, len(rounds), eager, self.subject.passes),
             eager=eager_timing,
             compiled=compiled_timing,
             speedup=ratio.median if ratio.steady else None,
@@ -160,20 +187,87 @@ class _Run:
             compile_ms=compiled.first_ms,
             calls_to_pay_off=pays_off if ratio.steady else None,
             refused=None if ratio.steady else _busy(ratio),
-            graphs=counted.graphs,
-            graph_breaks=counted.breaks,
-            numerics=self._numerics(eager, compiled),
+            graphs=seen.counted.graphs,
+            graph_breaks=seen.counted.breaks,
+            numerics=_numerics(eager, compiled, wide),
             eager_launches=self._trace(eager).launches,
-            compiled_launches=seen.launches,
+            compiled_launches=seen.trace.launches,
             eager_peak_bytes=self.clock.peak_bytes(lambda: _called(eager.call)),
             compiled_peak_bytes=self.clock.peak_bytes(lambda: _called(compiled.call)),
+            mode=self.options.mode,
+            passes=self.subject.passes,
+            rounds=tuple(_medians(item) for item in rounds),
+            relative_error=ratio.relative_error,
+            error_wanted=self.options.relative_error,
+            host_us=Sides(self._host_us(eager), self._host_us(compiled)),
+            device_us=_device_us(accounts, self.device),
+            kernels=_kernel_times(accounts, self.tuned),
+            outputs=() if eager.draws_random else _outputs(eager, compiled, wide),
+            conditions=seen.conditions,
         )
 
-    def _numerics(self, eager: _Side, compiled: _Side) -> Numerics:
-        if eager.draws_random:
-            note = "the program draws random numbers, and compiled code draws others than eager code"
-            return Numerics(Agreement.UNKNOWN, note=note)
-        return numerics.compare(eager.values, compiled.values, float64_values(self.subject))
+    def _host_us(self, side: _Side) -> float:
+        """Median time until a call returns, while the device has nothing else to do: what the host spends on it."""
+        times: list[float] = []
+        until = time.perf_counter() + _HOST_SECONDS
+        while len(times) < _HOST_CALLS and (not times or time.perf_counter() < until):
+            self.clock.synchronize()
+            start = time.perf_counter()
+            _called(side.call)
+            times.append((time.perf_counter() - start) * 1e6)
+        self.clock.synchronize()
+        return statistics.median(times)
+
+    def _accounts(self, eager: _Side, compiled: _Side) -> _Accounts | None:
+        """Both sides kernel by kernel, where that was asked for and the profiler can tell."""
+        if self.options.detail is not Detail.KERNELS:
+            return None
+        self.progress("looking at kernels")
+        return _Accounts(
+            kernels.account(lambda: _called(eager.call), self.device),
+            kernels.account(lambda: _called(compiled.call), self.device),
+        )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was noted about the run beside times."""
+
+    counted: Counts
+    trace: evidence.CallTrace
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Accounts:
+    eager: kernels.Account
+    compiled: kernels.Account
+
+
+def _medians(one: stats.Round) -> RoundTimes:
+    return RoundTimes(statistics.median(one.eager.us), statistics.median(one.compiled.us))
+
+
+def _device_us(accounts: _Accounts | None, device: str) -> Sides | None:
+    """The time of all kernels; on the CPU host and device are the same."""
+    if accounts is None or not device.startswith("cuda"):
+        return None
+    return Sides(accounts.eager.total_us, accounts.compiled.total_us)
+
+
+def _kernel_times(accounts: _Accounts | None, tuned: Listener) -> KernelTimes | None:
+    return None if accounts is None else kernels.times(accounts.compiled, tuned)
+
+
+def _numerics(eager: _Side, compiled: _Side, wide: numerics.Values | None) -> Numerics:
+    if eager.draws_random:
+        note = "the program draws random numbers, and compiled code draws others than eager code"
+        return Numerics(Agreement.UNKNOWN, note=note)
+    return numerics.compare(eager.values, compiled.values, wide)
+
+
+def _outputs(eager: _Side, compiled: _Side, wide: numerics.Values | None) -> tuple[OutputError, ...]:
+    return numerics.outputs(eager.names, eager.values, compiled.values, wide)
 
 
 def _called(call: Call) -> None:
@@ -181,7 +275,8 @@ def _called(call: Call) -> None:
     try:
         call()
     except Exception as error:
-        raise RefusedError(f"A repeated call raised {in_short(error)}, so no steady time can be taken.") from error
+        refusal = raised("a repeated call", error)
+        raise RefusedError(f"{refusal} So no steady time can be taken.") from error
 
 
 def _trivial(x: torch.Tensor) -> torch.Tensor:
@@ -221,10 +316,11 @@ def _load() -> str:
     return f" (load average {os.getloadavg()[0]:.1f} on {cores} processors)"
 
 
-def _method(clock: Clock, rounds: int, eager: _Side) -> str:
+def _method(clock: Clock, rounds: int, eager: _Side, passes: Passes) -> str:
     gradients = "forward only, recording for backward" if eager.records_gradients else "no gradients recorded"
+    what = "forward and backward pass, gradients dropped before each call" if passes is Passes.BOTH else gradients
     return (
         f"{clock.method}; {rounds} rounds alternating eager and compiled after warm-up; "
-        f"median and interquartile range; {gradients}; "
+        f"median and interquartile range; {what}; "
         "compile time: first call with empty caches, the compiler itself already loaded"
     )

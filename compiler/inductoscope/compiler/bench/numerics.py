@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
-from inductoscope.protocol.report import Agreement, Numerics
+from inductoscope.protocol.report import Agreement, Numerics, OutputError
 
 # Against float64, compiled code may be this much further off than eager code before it is called different ...
 _WORSE_THAN_EAGER = 10.0
@@ -22,6 +22,9 @@ _WORSE_THAN_EAGER = 10.0
 _ROUNDING_UNITS = 32.0
 
 Values = tuple[torch.Tensor, ...]
+
+_MOST_OUTPUTS = 64
+"""Values that are listed one by one."""
 
 
 def snapshot(value: object) -> Values:
@@ -36,19 +39,57 @@ def tensors(value: object) -> tuple[torch.Tensor, ...]:
     return tuple(leaf for leaf in _leaves(value, set()) if isinstance(leaf, torch.Tensor))
 
 
+def names(value: object) -> tuple[str, ...]:
+    """What people call each value of `snapshot(value)`, a dictionary of what they call the parts."""
+    assert isinstance(value, Mapping)
+    seen: set[int] = set()
+    return tuple(_called(str(part), path) for part, inner in value.items() for path, _ in _paths(inner, "", seen))
+
+
 def compare(eager: Values, compiled: Values, float64: Values | None) -> Numerics:
     """The verdict over all values.  `float64` is what the same program gives in double precision, where known."""
     if len(eager) != len(compiled):
         return Numerics(Agreement.DIFFERS, note=f"eager gives {len(eager)} values, compiled {len(compiled)}")
-    reference = _usable_reference(float64, eager)
     try:
-        parts = [
-            _compare_one(index, left, right, reference[index] if reference else None)
-            for index, (left, right) in enumerate(zip(eager, compiled, strict=True))
-        ]
+        return _worst(compare_each(eager, compiled, float64))
     except (RuntimeError, NotImplementedError) as error:
         return Numerics(Agreement.UNKNOWN, note=f"the results cannot be compared: {error}")
-    return _worst(parts)
+
+
+def compare_each(eager: Values, compiled: Values, float64: Values | None) -> list[Numerics]:
+    """The verdict on each value; as many values on both sides.  Raises what torch raises on values without numbers."""
+    reference = _usable_reference(float64, eager)
+    return [
+        _compare_one(index, left, right, reference[index] if reference else None)
+        for index, (left, right) in enumerate(zip(eager, compiled, strict=True))
+    ]
+
+
+def outputs(
+    called: tuple[str, ...], eager: Values, compiled: Values, float64: Values | None
+) -> tuple[OutputError, ...]:
+    """The values one by one under the names `called`; arguments only where something is to be said of them."""
+    if not len(called) == len(eager) == len(compiled):
+        return ()
+    try:
+        parts = compare_each(eager, compiled, float64)
+    except (RuntimeError, NotImplementedError):
+        return ()
+    found = [
+        OutputError(
+            name=name,
+            form=_form(value),
+            agreement=part.agreement,
+            max_abs_error=part.max_abs_error,
+            max_rel_error=part.max_rel_error,
+            eager_float64_error=part.eager_float64_error,
+            compiled_float64_error=part.compiled_float64_error,
+            note=part.note,
+        )
+        for name, value, part in zip(called, eager, parts, strict=True)
+        if part.agreement is not Agreement.IDENTICAL or not name.startswith("argument")
+    ]
+    return tuple(found[:_MOST_OUTPUTS])
 
 
 @dataclass(frozen=True)
@@ -66,22 +107,37 @@ def _as_tensor(number: int | float | complex) -> torch.Tensor:
 
 
 def _leaves(value: object, seen: set[int]) -> Iterator[torch.Tensor | int | float | complex]:
+    return (leaf for _, leaf in _paths(value, "", seen))
+
+
+def _paths(value: object, path: str, seen: set[int]) -> Iterator[tuple[str, torch.Tensor | int | float | complex]]:
+    """Every tensor and number inside `value`, with the way there as the program would write it."""
     if isinstance(value, torch.Tensor | int | float | complex):
-        yield value
+        yield path, value
     elif id(value) not in seen:
         seen.add(id(value))
-        for child in _children(value):
-            yield from _leaves(child, seen)
+        for step, child in _children(value):
+            yield from _paths(child, path + step, seen)
 
 
-def _children(value: object) -> Sequence[object]:
+def _children(value: object) -> Sequence[tuple[str, object]]:
     if isinstance(value, Mapping):
-        return list(value.values())
+        return [(f"[{key!r}]", item) for key, item in value.items()]
     if isinstance(value, list | tuple):
-        return value
+        return [(f"[{index}]", item) for index, item in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+        return [(f".{field.name}", getattr(value, field.name)) for field in dataclasses.fields(value)]
     return ()
+
+
+def _called(part: str, path: str) -> str:
+    """`result[0].logits`, `argument 1`, `gradient of up.weight`."""
+    if part == "result":
+        return f"result{path}"
+    key, _, rest = path.removeprefix("[").partition("]")
+    joint = " of " if part == "gradient" else " "
+    key = key.strip("'")
+    return f"{part}{joint}{key}{rest}"
 
 
 def _usable_reference(float64: Values | None, eager: Values) -> Values | None:
@@ -105,12 +161,14 @@ def _compare_one(index: int, eager: torch.Tensor, compiled: torch.Tensor, wide: 
         note = f"value {index}: {distance.odd} of {eager.numel()} elements are NaN or infinite on one side only"
         return Numerics(Agreement.DIFFERS, note=note)
     left, right = (_distance(wide, value) if wide is not None else None for value in (eager, compiled))
+    lost = int((~eager.isfinite()).sum())
     return Numerics(
         agreement=_judge(distance, left, right, torch.finfo(eager.dtype).eps),
         max_abs_error=distance.absolute,
         max_rel_error=distance.relative,
         eager_float64_error=left.relative if left else None,
         compiled_float64_error=right.relative if right else None,
+        note=f"{lost} of {eager.numel()} elements of value {index} are NaN or infinite on both sides" if lost else None,
     )
 
 
@@ -160,7 +218,7 @@ def _worst(parts: Sequence[Numerics]) -> Numerics:
         max_rel_error=_largest(part.max_rel_error for part in parts),
         eager_float64_error=_largest(part.eager_float64_error for part in parts),
         compiled_float64_error=_largest(part.compiled_float64_error for part in parts),
-        note=worst.note,
+        note=worst.note or next((part.note for part in parts if part.note is not None), None),
     )
 
 

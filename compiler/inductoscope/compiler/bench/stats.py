@@ -37,6 +37,18 @@ class Speedup:
     low: float
     high: float
 
+    rounds: int = 0
+
+    @property
+    def relative_error(self) -> float:
+        """Half of the 95 % interval of the median over itself, as if the ratios were normal with these quartiles.
+
+        The standard deviation is the distance of the quartiles over 1.349, and the standard error of a median 1.2533
+        standard deviations over the root of their number; the interval reaches 1.96 of these to both sides.
+        """
+        deviation = (self.high - self.low) / 1.349
+        return 1.96 * 1.2533 * deviation / math.sqrt(max(self.rounds, 1)) / self.median
+
     @property
     def steady(self) -> bool:
         """Whether the rounds agree well enough to state a figure."""
@@ -61,7 +73,7 @@ def speedup(rounds: Sequence[Round]) -> Speedup:
     """
     ratios = [statistics.median(item.eager.us) / statistics.median(item.compiled.us) for item in rounds]
     low, median, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    return Speedup(median, low, high)
+    return Speedup(median, low, high, len(rounds))
 
 
 def calls_to_pay_off(compile_ms: float, eager: Timing, compiled: Timing) -> int | None:

@@ -20,17 +20,18 @@ def float64_values(subject: Subject) -> numerics.Values | None:
         call = eager_call(subject)
         program = call.program.double() if isinstance(call.program, torch.nn.Module) else call.program
         args, kwargs = call.inputs
-        wide = Call(program, (_widened_all(args), {name: _widened(value) for name, value in kwargs.items()}))
+        given = _widened_all(args), {name: widened(value) for name, value in kwargs.items()}
+        wide = Call(program, given, subject.passes)
         reseed()
         result = wide()
     except Exception:
         # A dtype written into the program, a kernel without double precision: no reference then.
         return None
-    return numerics.snapshot((result, wide.inputs))
+    return numerics.snapshot(wide.everything(result))
 
 
-def _widened(value: object) -> object:
-    """`value` with every real floating-point tensor in it as float64."""
+def widened(value: object) -> object:
+    """`value` with every real floating-point tensor in it as float64; others are left as they are."""
     if isinstance(value, torch.Tensor):
         return value.double() if value.dtype.is_floating_point else value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -41,12 +42,12 @@ def _widened(value: object) -> object:
     if isinstance(value, list):
         return list(_widened_all(tuple(value)))
     if isinstance(value, Mapping):
-        return type(value)((name, _widened(item)) for name, item in value.items())  # type: ignore[call-arg]
+        return type(value)((name, widened(item)) for name, item in value.items())  # type: ignore[call-arg]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _widened(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
+        fields = {field.name: widened(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
         return dataclasses.replace(value, **fields)
     return value
 
 
 def _widened_all(values: tuple[object, ...]) -> tuple[object, ...]:
-    return tuple(_widened(value) for value in values)
+    return tuple(widened(value) for value in values)

@@ -30,4 +30,5 @@ def resolve(device: str, rung: Rung, hello: Hello) -> str:
 
 def _has_gpu(hello: Hello) -> bool:
     built_for_gpus = hello.torch is not None and not hello.torch.endswith("+cpu")
-    return built_for_gpus and any(Path(node).exists() for node in _GPU_NODES)
+    there = any(Path(node).exists() for node in _GPU_NODES) if hello.gpu is None else hello.gpu
+    return built_for_gpus and there

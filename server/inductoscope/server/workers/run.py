@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from inductoscope.protocol.bench import BenchOptions
 from inductoscope.protocol.codec import CodecError
 from inductoscope.protocol.messages import (
     Assembling,
@@ -71,6 +72,7 @@ class RunRequest:
     memories: MemoryStore | None = None
     own: OwnDevice | None = None
     errand: Errand = Errand.REPORT
+    bench: BenchOptions = field(default_factory=BenchOptions)
 
 
 @dataclass(frozen=True)
@@ -243,4 +245,5 @@ def _message(request: RunRequest, told: Memory) -> Run:
         memory=told,
         own=request.own,
         errand=request.errand,
+        bench=request.bench,
     )
