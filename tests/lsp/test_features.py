@@ -357,7 +357,7 @@ async def test_documents_of_a_target() -> None:
     generated, library = (artifacts.kernel_address(view, item) for item in listed)
     assert artifacts.content(snapshot, generated) == SOURCE
     assert "library call" in artifacts.content(snapshot, library)
-    report = artifacts.content(snapshot, artifacts.report_address(view))
+    report = artifacts.content(snapshot, artifacts.page_address(view, artifacts.Page.REPORT))
     assert SOURCE in report and "(lines 7, 8)" in report
     gone = artifacts.Address(PATH, "Other.forward", artifacts.REPORT)
     assert artifacts.content(snapshot, gone).startswith("Nothing is known of Other.forward")

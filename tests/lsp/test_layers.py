@@ -1,4 +1,4 @@
-"""Who may know LSP: the four modules that speak it, and the one that puts everything together."""
+"""Who may know LSP: the modules that speak it, and the one that puts everything together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import inductoscope.server.app
 
 SERVER = Path(inductoscope.server.app.__file__).parent
-SPEAKERS = {"app.py", "editor.py", "endpoints.py", "to_lsp.py", "transport.py"}
+SPEAKERS = {"app.py", "artifact_endpoints.py", "editor.py", "endpoints.py", "to_lsp.py", "transport.py"}
 
 
 def imported(file: Path) -> set[str]:

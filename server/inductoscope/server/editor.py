@@ -42,6 +42,8 @@ class LspEditor:
         self.profile = Profile()
         self.wants_status = False
         self._read: dict[Address, tuple[int | str, ...]] = {}
+        self._moments: dict[Address, tuple[int, ...]] = {}
+        self._written: dict[str, Address] = {}
         self._told: dict[str, Any] | None = None
         self._cancels: dict[str, Callable[[], None]] = {}
 
@@ -87,6 +89,9 @@ class LspEditor:
                 self._told = now
                 self._server.protocol.notify(STATUS, now)
         for address, revision in self._read.items():
+            if artifacts.moment(snapshot, address) == self._moments[address]:
+                continue
+            self._moments[address] = artifacts.moment(snapshot, address)
             now_at = artifacts.revision(snapshot, address)
             if now_at != revision:
                 self._read[address] = now_at
@@ -95,7 +100,13 @@ class LspEditor:
 
     def follow(self, snapshot: Snapshot, address: Address) -> None:
         """The client reads a document that is made of results, and is told from now on when it changes."""
-        self._read[address] = artifacts.revision(snapshot, address)
+        if self.profile.content:
+            self._read[address] = artifacts.revision(snapshot, address)
+            self._moments[address] = artifacts.moment(snapshot, address)
+
+    def written(self, uri: str) -> Address | None:
+        """The document that was written to the file of that URI for a client that cannot ask for it."""
+        return self._written.get(uri)
 
     def tell(self, message: str) -> None:
         """Show the person a sentence."""
@@ -104,7 +115,10 @@ class LspEditor:
 
     def show(self, snapshot: Snapshot, address: Address) -> str:
         """Open a document that is made of results; clients that cannot ask for it get a file.  Returns its URI."""
-        uri = address.uri if self.profile.content else uri_of(_written(address, artifacts.content(snapshot, address)))
+        uri = address.uri
+        if not self.profile.content:
+            uri = uri_of(_written(address, artifacts.content(snapshot, address)))
+            self._written[uri] = address
         if self.profile.show_document:
             self._server.window_show_document(types.ShowDocumentParams(uri=uri, take_focus=True))
         else:

@@ -18,18 +18,18 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from inductoscope.protocol import codec
 from inductoscope.server import settings, to_lsp
+from inductoscope.server.artifact_endpoints import ArtifactEndpoints
 from inductoscope.server.documents import path_of, uri_of
 from inductoscope.server.editor import LspEditor
 from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, lens
 from inductoscope.server.features.actions import ActionKind
-from inductoscope.server.features.artifacts import Address
 from inductoscope.server.features.commands import CommandName, obstacle
 from inductoscope.server.folders import NO_FOLDER, Folders
 from inductoscope.server.session import Session
 from inductoscope.server.settings import Trust
 from inductoscope.server.snapshot import TargetView
 from inductoscope.server.to_lsp import BadArgumentsError, Subject
-from inductoscope.server.transport import Server
+from inductoscope.server.transport import SCHEME, Server
 from inductoscope.server.watching import Following
 
 logger = logging.getLogger("inductoscope.endpoints")
@@ -58,6 +58,7 @@ class Endpoints:
         self._following = following
         self._start_values: dict[str, Any] = {}
         self._told: set[str] = set()
+        self._artifacts = ArtifactEndpoints(server, editor, session)
 
     def register(self) -> None:
         """Bind every method and command."""
@@ -76,16 +77,15 @@ class Endpoints:
             types.TEXT_DOCUMENT_HOVER: self.hover,
             types.TEXT_DOCUMENT_CODE_LENS: self.code_lens,
             types.TEXT_DOCUMENT_INLAY_HINT: self.inlay_hint,
-            types.TEXT_DOCUMENT_DEFINITION: self.definition,
-            types.WORKSPACE_TEXT_DOCUMENT_CONTENT: self.content,
             "inductoscope/sync": self.sync,
             "inductoscope/explore": self.explore,
-            "inductoscope/lines": self.lines,
             "inductoscope/trust": self.trust,
         }
         # pygls marks what it registers, which only a wrapper of a bound method lets it do.
         for method, handler in handlers.items():
             self._server.feature(method)(functools.partial(handler))
+        self._artifacts.register()
+        self._server.protocol.announcing = self._announce
         kinds = [kind.value for kind in ActionKind]
         self._server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))(
             functools.partial(self.code_action)
@@ -116,8 +116,9 @@ class Endpoints:
 
     async def initialized(self, _: types.InitializedParams) -> None:
         """Learn the settings; only then may anything run."""
-        if self._editor.profile.watches_files:
-            self._watch_files()
+        registrations = [*self._artifacts.registrations(), *self._watching()]
+        if registrations:
+            self._server.client_register_capability(types.RegistrationParams(registrations))
         await self._pull_settings()
         self._session.start()
 
@@ -125,13 +126,22 @@ class Endpoints:
         """End everything that runs."""
         await self._session.shutdown()
 
-    def _watch_files(self) -> None:
+    def _watching(self) -> list[types.Registration]:
+        if not self._editor.profile.watches_files:
+            return []
         watchers = [types.FileSystemWatcher(pattern) for pattern in ("**/*.py", "**/pyproject.toml")]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
-        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-        self._server.client_register_capability(
-            types.RegistrationParams([types.Registration("watch-files", method, options)])
-        )
+        return [types.Registration("watch-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)]
+
+    def _announce(self, capabilities: types.ServerCapabilities) -> None:
+        """Leave out what is registered later for generated documents only."""
+        registered = self._editor.profile.registers
+        for method, name in to_lsp.PROVIDERS.items():
+            if method in registered:
+                setattr(capabilities, name, None)
+        content = types.WORKSPACE_TEXT_DOCUMENT_CONTENT
+        if self._editor.profile.content and content not in registered and capabilities.workspace is not None:
+            capabilities.workspace.text_document_content = types.TextDocumentContentOptions(schemes=[SCHEME])
 
     # Settings
 
@@ -258,26 +268,6 @@ class Endpoints:
         possible = (item for item in wanted if client.disabled_actions or item.disabled is None)
         return [to_lsp.code_action(item, self._editor.where(snapshot), client) for item in possible]
 
-    async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        """The text of a document that is made of results; disassembling would hold up everything else."""
-        address, snapshot = _address(params.uri), self._session.snapshot()
-        self._editor.follow(snapshot, address)
-        return types.TextDocumentContentResult(await asyncio.to_thread(artifacts.content, snapshot, address))
-
-    async def definition(self, params: types.DefinitionParams) -> list[types.Location] | None:
-        """Where a line of a kernel's document comes from; other documents belong to other servers."""
-        address, snapshot = artifacts.parse(params.text_document.uri), self._session.snapshot()
-        if address is None:
-            return None
-        found = await asyncio.to_thread(artifacts.origins, snapshot, address, params.position.line + 1)
-        return [to_lsp.location(spot, self._editor.where(snapshot)) for spot in found]
-
-    async def lines(self, params: Any) -> dict[str, Any]:
-        """All lines of a kernel's document with where they come from."""
-        uri = params.get("uri") if isinstance(params, dict) else getattr(params, "uri", None)
-        address = _address(uri if isinstance(uri, str) else "")
-        return await asyncio.to_thread(explore.lines, self._session.snapshot(), address)
-
     async def sync(self, params: Any) -> dict[str, Any]:
         """Answer when all is done for a document."""
         subject = _subject(params)
@@ -343,13 +333,6 @@ class Endpoints:
 
 def _is_asked(view: TargetView, path: str | None, name: str | None) -> bool:
     return path in (None, view.target.file) and name in (None, view.target.name)
-
-
-def _address(uri: str) -> Address:
-    address = artifacts.parse(uri)
-    if address is None:
-        raise JsonRpcInvalidParams(f"Not an address of this server: {uri}")
-    return address
 
 
 def _subject(value: Any) -> Subject:

@@ -5,7 +5,8 @@
   parameters means nothing, and a request that does not fit is answered with an error.
 - Requests before `initialize` and after `shutdown` are refused as LSP says, and `exit` gives the exit code.
 - Errors carry a sentence to the client; the traceback goes to the log.
-- `workspace/textDocumentContent` is announced.
+- What is announced can be put right before it is sent: pygls leaves out `workspace/textDocumentContent`, and announces
+  everything that has a handler.
 
 Knows nothing of what the messages mean to the product.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import attrs
@@ -81,6 +82,7 @@ class Protocol(LanguageServerProtocol):
     def __init__(self, server: LanguageServer, converter: Any) -> None:
         super().__init__(server, converter)
         self.exit_code: int | None = None
+        self.announcing: Callable[[types.ServerCapabilities], None] = lambda capabilities: None
         self._initialized = False
 
     def set_writer(self, writer: Any, include_headers: bool = True) -> None:
@@ -137,12 +139,10 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """Announce what pygls leaves out."""
+        """Let what is announced be put right."""
         self._initialized = True
         result = yield from super().lsp_initialize(params)
-        wanted = params.capabilities.workspace and params.capabilities.workspace.text_document_content
-        if wanted and types.WORKSPACE_TEXT_DOCUMENT_CONTENT in self.fm.features and result.capabilities.workspace:
-            result.capabilities.workspace.text_document_content = types.TextDocumentContentOptions(schemes=[SCHEME])
+        self.announcing(result.capabilities)
         return result
 
     @lsp_method(types.EXIT)

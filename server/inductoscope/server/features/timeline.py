@@ -14,6 +14,15 @@ LISTED = 6
 _NAME_WIDTH = 44
 
 
+def document(report: TargetReport) -> Iterator[Block]:
+    """The blocks of the page."""
+    yield Heading(f"Timeline of {report.name}")
+    if phases.total_ms(report):
+        yield from section(report)
+    else:
+        yield Note("Nothing was timed.")
+
+
 def section(report: TargetReport) -> Iterator[Block]:
     """The tree of phases; nothing where none were timed."""
     total = phases.total_ms(report)
