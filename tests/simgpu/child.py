@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from inductoscope.protocol.codec import to_json
+
 
 def load(file: str) -> Any:
     spec = importlib.util.spec_from_file_location("programs", file)
@@ -63,6 +65,7 @@ def main(file: str, device: str, out: str) -> None:
                 (note.topic.value, note.text, note.place and note.place.line) for note in simulation.notes()
             ]
             record["launches"] = [(k.name, k.grid, k.configs, k.count) for k in simulation.launches()]
+            record["decisions"] = [to_json(decision) for decision in simulation.decisions()]
             torch._dynamo.reset()
             simulation.clear()
         results[name.removeprefix("program_")] = record

@@ -65,5 +65,12 @@ def test_padding_that_only_the_card_can_time_is_noted_on_its_line(simulated: Cal
     assert line == line_of("unaligned")
 
 
+def test_both_forms_of_an_unaligned_matmul_are_told_with_their_estimates(simulated: Callable[[str], Any]) -> None:
+    (decision,) = simulated("unaligned_matmul")["decisions"]
+    assert (decision["subject"], decision["shown"], decision["basis"]) == ("matmul 511x511x511", "plain", "estimated")
+    assert [way["name"] for way in decision["candidates"]] == ["plain", "padded"]
+    assert all(way["us"] is None and way["estimated_us"] > 0 for way in decision["candidates"])
+
+
 def test_a_graph_on_the_cpu_is_compiled_for_the_cpu(simulated: Callable[[str], Any]) -> None:
     assert sorted(language for _, language in simulated("cpu_graph_beside_it")["kernels"]) == ["cpp", "triton"]

@@ -15,6 +15,7 @@ from inductoscope.compiler.lower import LowerFacts
 from inductoscope.compiler.marks import line_span
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.report import (
+    Decision,
     DeviceSync,
     Finding,
     Graph,
@@ -41,6 +42,7 @@ class Facts:
     syncs: tuple[DeviceSync, ...] = ()
     launches: tuple[kernel_owners.Launch, ...] = ()
     device_findings: tuple[Finding, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     compiling_is_off: bool = False
     notes: tuple[str, ...] = ()
 
@@ -78,6 +80,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         syncs=facts.syncs,
         fusion_groups=facts.lower.fusion_groups,
         kernels=tuple(kernel_owners.named(kernel, facts.launches) for kernel in kernels),
+        decisions=(*facts.decisions, *facts.lower.decisions),
         wrappers=facts.lower.wrappers,
         memory=facts.lower.memory,
         cudagraphs=facts.lower.cudagraphs,

@@ -242,6 +242,7 @@ def _with_device(facts: Facts, where: Placement) -> Facts:
         facts,
         syncs=syncs,
         launches=where.simulation.launches(),
+        decisions=where.simulation.decisions(),
         device_findings=device_findings.of_syncs(syncs),
         notes=tuple(notes),
     )

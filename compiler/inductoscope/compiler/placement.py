@@ -29,7 +29,7 @@ from inductoscope.protocol.devices import Device, DeviceChoice, DeviceKind, Unkn
 from inductoscope.protocol.messages import FailureKind, Target
 from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.recording import Recording
-from inductoscope.protocol.report import DeviceSync, Place
+from inductoscope.protocol.report import Decision, DeviceSync, Place
 
 _T = TypeVar("_T")
 _Leaf = TypeVar("_Leaf", torch.Tensor, torch.nn.Module)
@@ -71,6 +71,9 @@ class Simulation(Protocol):
 
     def launches(self) -> tuple[Launch, ...]:
         """Hand-written kernels that the program launched."""
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """What the card would have decided by timing."""
 
     def sentences(self) -> list[str]:
         """What limits the claim."""

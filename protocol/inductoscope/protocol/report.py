@@ -528,12 +528,16 @@ class FusionGroup:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched: grid expression, chosen warps and stages, number of candidate configurations."""
+    """How a kernel is launched: grid expression, chosen warps and stages, number of candidate configurations.
+
+    `searched` says that further configurations are tried on the card, from the fastest of these on.
+    """
 
     grid: str | None
     num_warps: int | None
     num_stages: int | None
     configs: int
+    searched: bool = False
 
 
 @dataclass(frozen=True)
@@ -612,11 +616,48 @@ class Choice:
     """A way to compute a kernel that Inductor had the choice of.
 
     `us` is its time in microseconds where somebody timed it; `chosen` is null while nobody can tell which one wins.
+    `estimated_us` is what a stated rule takes the time for where nobody did.
     """
 
     name: str
     us: float | None = None
     chosen: bool | None = None
+    estimated_us: float | None = None
+
+
+class DecisionKind(enum.Enum):
+    """What torch decides by timing, apart from the way to compute a kernel and its configuration."""
+
+    PADDING = "padding"  # whether the operands of an unaligned matmul are copied to aligned ones
+    SEARCH = "search"  # which configuration a kernel ends up with (coordinate_descent_tuning)
+    FUSION = "fusion"  # whether two kernels are faster as one (benchmark_fusion and its kin)
+
+
+class Basis(enum.Enum):
+    """Why a decision came out as it is shown."""
+
+    RECORDED = "recorded"  # so the card decided
+    ESTIMATED = "estimated"  # a stated rule estimates the times
+    RULE = "rule"  # nothing was timed or estimated
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Something that only the card can decide, and what is shown in its place.
+
+    `subject` says of what (`matmul 511x511x511`, a kernel), `candidates` are the open ways with their times, `shown` is
+    the name of the one that the report is about, and `text` says all of it in a sentence.
+    """
+
+    kind: DecisionKind
+    subject: str
+    shown: str
+    basis: Basis
+    candidates: tuple[Choice, ...]
+    text: str
+    file: str | None = None
+    line: int | None = None
+    graph: str | None = None
 
 
 @dataclass(frozen=True)
@@ -971,6 +1012,7 @@ class TargetReport:
     kernels: tuple[Kernel, ...] = ()
     predicted_calls: tuple[PredictedCall, ...] = ()
     wrappers: tuple[Wrapper, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     memory: Memory = Memory()
     cudagraphs: CudaGraphs = CudaGraphs()
     caches: tuple[CacheFact, ...] = ()

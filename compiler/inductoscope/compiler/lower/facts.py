@@ -10,6 +10,7 @@ from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.protocol.report import (
     CacheFact,
     CudaGraphs,
+    Decision,
     Finding,
     FusionGroup,
     FxGraph,
@@ -59,3 +60,4 @@ class LowerFacts:
     findings: tuple[Finding, ...] = ()
     problems: tuple[str, ...] = ()
     graph_calls: tuple[GraphCall, ...] = ()
+    decisions: tuple[Decision, ...] = ()

@@ -41,6 +41,7 @@ def launch_of(source: str, nodes: tuple[torch.fx.Node, ...], replay: Replay) -> 
         num_warps=only.num_warps if only else None,
         num_stages=only.num_stages if only else None,
         configs=len(tuner.configs),
+        searched=bool(tuner.inductor_meta.get("coordinate_descent_tuning")),
     )
 
 

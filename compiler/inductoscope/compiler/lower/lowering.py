@@ -21,7 +21,7 @@ from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.compat.backend_refusals import kept_by_dynamo
 from inductoscope.compiler.fx_nodes import Allowance
 from inductoscope.compiler.kernel_owners import own_name
-from inductoscope.compiler.lower import cudagraphs
+from inductoscope.compiler.lower import card_decisions, cudagraphs
 from inductoscope.compiler.lower.backward import BackwardPasses
 from inductoscope.compiler.lower.cache_log import CacheLog, UsersCaches
 from inductoscope.compiler.lower.dynamo_passes import DynamoPasses
@@ -47,7 +47,7 @@ from inductoscope.compiler.lower.who_computes import Platform
 from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.compiler.timeline import EAGER, OURS, Timeline
 from inductoscope.protocol.devices import Device
-from inductoscope.protocol.report import Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
+from inductoscope.protocol.report import Decision, Finding, FusionGroup, Kernel, Memory, Phase, Place, Wrapper
 
 _LOG = logging.getLogger(__name__)
 
@@ -95,6 +95,7 @@ class _Graph:
     memory: Memory = field(default_factory=Memory)
     in_first_call: int = 0
     eager: EagerRun | None = None
+    decisions: list[Decision] = field(default_factory=list)
 
 
 class Lowering(contextlib.AbstractContextManager["Lowering"]):
@@ -176,6 +177,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
                 *(found for graph in self._graphs for found in graph.backward.findings(graph.id, graph.verdict.place)),
             ),
             problems=tuple(self._problems),
+            decisions=tuple(one for graph in self._graphs for one in graph.decisions),
             graph_calls=tuple(_graph_call(graph) for graph in self._graphs if graph.eager is not None),
         )
 
@@ -261,6 +263,10 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
             overwritten = overwritten_finding(error, model.graph, self._places, begins)
             self._errors.append(overwritten or error_finding(error, recording.failed_node, self._places, begins))
             return graph
+        if self._simulation is not None:
+            with self._reading(graph_id):
+                graph.decisions += card_decisions.of_graph(graph_id, own.everything, verdict.place)
+                graph.decisions += card_decisions.of_kernels(graph.kernels, self._replay)
         self._graphs.append(graph)
         return graph
 

@@ -19,7 +19,7 @@ from inductoscope.compiler.simgpu.records import Journal, Topic, innermost_in_tr
 from inductoscope.compiler.simgpu.target import TargetDevice
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.recording import RecordedPadding
-from inductoscope.protocol.report import Place
+from inductoscope.protocol.report import Basis, Choice, Decision, DecisionKind, Place
 
 
 def install(target: TargetDevice, journal: Journal, patches: Patches) -> None:
@@ -104,15 +104,10 @@ def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
             if key not in asked:
                 return original(key)
             matmul, place = asked.pop(key)
-            recorded = target.replay.padding(key, matmul.sizes)
-            if recorded is not None:
-                journal.note(
-                    Topic.PADDING, _recorded_text(matmul, recorded, target.replay.as_recorded), place, matmul.text
-                )
-                return recorded.pads
-            estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
-            journal.note(Topic.PADDING, _padding_text(matmul, estimate), place, matmul.text)
-            return estimate.pays
+            decision = _padding_of(matmul, key, target, place)
+            journal.note(Topic.PADDING, decision.text, place, matmul.text)
+            journal.decide(decision)
+            return decision.shown == _PADDED
 
         return should_pad
 
@@ -126,6 +121,34 @@ def _matmul(mat1: Any, mat2: Any) -> Matmul:
 
 
 _PADDING = "Not aligned, so that Inductor times two forms on the GPU: matmul"
+
+
+_PLAIN, _PADDED = "plain", "padded"
+
+
+def _padding_of(matmul: Matmul, key: str, target: TargetDevice, place: Place | None) -> Decision:
+    """Whether the matmul with torch's `key` is padded: as the card decided, else as estimated."""
+    recorded = target.replay.padding(key, matmul.sizes)
+    if recorded is not None:
+        text = _recorded_text(matmul, recorded, target.replay.as_recorded)
+        basis, pads = Basis.RECORDED, recorded.pads
+        ways = (Choice(_PLAIN, recorded.plain_us, not pads), Choice(_PADDED, recorded.padded_us, pads))
+    else:
+        estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
+        text = _padding_text(matmul, estimate)
+        basis, pads = Basis.ESTIMATED, estimate.pays
+        times = ((_PLAIN, estimate.plain_us), (_PADDED, estimate.padded_us))
+        ways = tuple(Choice(name, estimated_us=round(us, 1)) for name, us in times)
+    return Decision(
+        kind=DecisionKind.PADDING,
+        subject=f"matmul {matmul.text}",
+        shown=_PADDED if pads else _PLAIN,
+        basis=basis,
+        candidates=ways,
+        text=text,
+        file=place.file if place is not None else None,
+        line=place.line if place is not None else None,
+    )
 
 
 def _padding_text(matmul: Matmul, estimate: PaddingEstimate) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from inductoscope.protocol.report import DeviceSync, Place
+from inductoscope.protocol.report import Decision, DeviceSync, Place
 
 _SUBJECT = "\0"
 
@@ -76,6 +76,7 @@ class Journal:
         self.is_user = is_user
         self._syncs: dict[tuple[Place, str, str | None], DeviceSync] = {}
         self._notes: dict[Note, None] = {}
+        self._decisions: dict[Decision, None] = {}
         self._launches: dict[UserLaunch, int] = {}
         self._node: Place | None = None
 
@@ -98,6 +99,10 @@ class Journal:
         """Remember a sentence once."""
         self._notes.setdefault(Note(topic, text, place, subject))
 
+    def decide(self, decision: Decision) -> None:
+        """Remember something that the card would have decided, once."""
+        self._decisions.setdefault(decision)
+
     def launch(self, record: UserLaunch) -> None:
         """A hand-written kernel was launched; `record.count` is ignored."""
         self._launches[record] = self._launches.get(record, 0) + 1
@@ -113,6 +118,11 @@ class Journal:
         return tuple(self._notes)
 
     @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Every decision once."""
+        return tuple(self._decisions)
+
+    @property
     def launches(self) -> tuple[UserLaunch, ...]:
         """Every kernel and place once, with its count."""
         return tuple(replace(record, count=count) for record, count in self._launches.items())
@@ -121,6 +131,7 @@ class Journal:
         """Forget everything."""
         self._syncs.clear()
         self._notes.clear()
+        self._decisions.clear()
         self._launches.clear()
 
     @contextmanager

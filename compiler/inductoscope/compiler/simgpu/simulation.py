@@ -17,6 +17,7 @@ from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat.own_frames import hide_frames_of
 from inductoscope.compiler.simgpu import (
     bodies,
+    constants,
     cuda_api,
     decisions,
     native,
@@ -35,7 +36,7 @@ from inductoscope.compiler.simgpu.tape import Tape
 from inductoscope.compiler.simgpu.target import TargetDevice
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.recording import Recording
-from inductoscope.protocol.report import DeviceSync
+from inductoscope.protocol.report import Decision, DeviceSync
 
 _T = TypeVar("_T")
 
@@ -128,6 +129,10 @@ class Simulation:
     def sentences(self) -> list[str]:
         """The notes for people: what holds of several things is said once."""
         return records.sentences(self._journal.notes)
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """What the card would have decided by timing, and what is shown in its place."""
+        return self._journal.decisions
 
     def launches(self) -> tuple[UserLaunch, ...]:
         """Hand-written Triton kernels that were launched on device tensors."""
@@ -251,7 +256,8 @@ def _compiling(mode: SimulatedDeviceMode) -> Iterator[None]:
     settings = {"compile_threads": 1, "fx_graph_cache": False}
     # The compiled forward never runs, so nothing later would ask for the backward.
     joint = {"enable_autograd_cache": False, "force_non_lazy_backward_lowering": True}
-    with inductor.patch(settings), functorch.patch(joint), no_static_launcher(), mode:
+    patched = inductor.patch(settings), functorch.patch(joint)
+    with patched[0], patched[1], no_static_launcher(), constants.on_the_device(mode), mode:
         yield
 
 

@@ -19,6 +19,7 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
         yield Words(words.benchmark(view.measured.benchmark))
     yield from _predicted(report)
     yield from map(Note, report.notes)
+    yield from _decided_on_the_card(report)
     if report.breaks:
         yield Heading("Graph breaks")
         yield Points(tuple(_break(item, report.file) for item in report.breaks))
@@ -37,6 +38,12 @@ def _predicted(report: TargetReport) -> Iterator[Block]:
     if told:
         yield Heading("What a call is predicted to take")
         yield Points(told)
+
+
+def _decided_on_the_card(report: TargetReport) -> Iterator[Block]:
+    if report.decisions:
+        yield Heading("What only the card can decide")
+        yield Points(tuple(f"{words.decision(one)}. {one.text}" for one in report.decisions))
 
 
 def _caches(report: TargetReport) -> Iterator[Block]:

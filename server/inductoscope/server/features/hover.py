@@ -80,6 +80,10 @@ def _cards(view: TargetView, report: TargetReport, path: str, line: int) -> Iter
     for sync in report.syncs:
         if (sync.file, sync.line) == (path, line):
             yield from _sync_card(sync)
+    for decision in report.decisions:
+        if (decision.file, decision.line) == (path, line):
+            yield Heading("Only the card can decide this")
+            yield Points((words.decision(decision), decision.text))
     yield from operators.cards(view, report, path, line)
     yield from _kernel_cards(kernels.on_line(report, path, line), view, report, path, line)
     yield from held_to.cards(report, path, line)

@@ -60,6 +60,18 @@ def tables(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield from map(indented, shown)
     yield from _not_shown(hidden, later)
     yield from _choices(report, view)
+    yield from _decisions(report)
+
+
+def _decisions(report: TargetReport) -> Iterator[RenderableType]:
+    """What only the card can decide, as far as no note says it (`pad_mm`)."""
+    told: dict[str, dict[str, None]] = {}
+    for one in report.decisions:
+        if one.text not in report.notes:
+            told.setdefault(one.text, {})[one.subject] = None
+    for text, subjects in told.items():
+        named = [*list(subjects)[:CHOICES], *([f"{len(subjects) - CHOICES} more"] if len(subjects) > CHOICES else [])]
+        yield paragraph(f"{', '.join(named)}: {text}", "dim", 2)
 
 
 def _not_shown(backward: list[Row], later: int) -> Iterator[RenderableType]:
