@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_watch(commands.add_parser("watch", help="check, and again what changes; Ctrl-C ends", epilog=_WATCH_HELP))
     _add_bench(commands.add_parser("bench", help="measure compiled against eager", epilog=_CHECK_HELP))
     _add_guards(commands.add_parser("guards", help="what compiled code is held to, and what would recompile"))
+    _add_trace(commands.add_parser("trace", help="read what a run wrote with TORCH_TRACE"))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
     _add_devices(commands.add_parser("devices", help="list what can be compiled for, or record this machine's GPU"))
     commands.add_parser("version", help="print the version").set_defaults(command=_version)
@@ -141,6 +142,13 @@ def _add_devices(parser: argparse.ArgumentParser) -> None:
 
     devices_command.add_arguments(parser)
     parser.set_defaults(command=lambda arguments: devices_command.run(arguments, _cancellable))
+
+
+def _add_trace(parser: argparse.ArgumentParser) -> None:
+    from inductoscope.server.traces import command
+
+    command.add_arguments(parser)
+    parser.set_defaults(command=command.run)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
