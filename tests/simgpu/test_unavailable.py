@@ -1,7 +1,7 @@
 """Where a GPU cannot be simulated, the user gets a sentence with the reason, and torch stays as it was."""
 
-import mmap
 import platform
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -30,10 +30,18 @@ def test_importing_changes_nothing() -> None:
     assert done.returncode == 0, done.stderr
 
 
+NO_MEMORY = """
+import mmap, os, shutil
+def no(*a, **k): raise PermissionError(13, 'Permission denied')
+mmap.mmap = no
+os.environ.pop('CC', None)
+"""
+
 SABOTAGES = {
     "riscv64": "import platform; platform.machine = lambda: 'riscv64'",
     "darwin": "import sys; sys.platform = 'darwin'",
-    "executable memory": "import mmap\ndef no(*a, **k): raise PermissionError(13, 'Permission denied')\nmmap.mmap = no",
+    "executable memory (Permission denied), and there is no C compiler": NO_MEMORY + "shutil.which = lambda _: None",
+    "cannot be used: Command": NO_MEMORY + "os.environ['CC'] = 'false'",
     "laid out in an unknown way": "native._virtual_methods = lambda header: ['other']",
     "2.11 to 2.15": "def no(header): raise FileNotFoundError(2, 'gone', header)\nnative._virtual_methods = no",
 }
@@ -62,21 +70,39 @@ for sabotage in {list(SABOTAGES.values())!r}:
     for reason, sentence in zip(SABOTAGES, sentences, strict=True):
         assert reason in sentence
         assert sentence.startswith("The GPU cannot be simulated here: ")
-        assert sentence.endswith("Use `--device cpu`.")
+        assert sentence.endswith("use `--device cpu`.")
 
 
 @pytest.mark.skipif(platform.machine() not in {"x86_64", "aarch64"}, reason="the platforms with machine code")
 def test_machine_code_of_this_platform_returns_its_constant() -> None:
     import ctypes
 
-    from inductoscope.compiler.simgpu.native import _ConstantFunctions
+    from inductoscope.compiler.simgpu.constant_functions import CompiledCode, MachineCode
 
-    functions = _ConstantFunctions()
-    for value in (0, 1, 91900, 2**31):
-        assert ctypes.CFUNCTYPE(ctypes.c_uint32)(functions.returning(value))() == value
-    assert ctypes.CFUNCTYPE(ctypes.c_double)(functions.returning(1e-5))() == 1e-5
-    assert functions.returning(1) == functions.returning(1) != functions.returning(1.0)
-    assert functions._used < mmap.PAGESIZE
+    class Pair(ctypes.Structure):
+        _fields_ = (("first", ctypes.c_uint64), ("second", ctypes.c_uint64))
+
+    compilers = [[compiler] for compiler in filter(None, [shutil.which("cc")])]
+    for functions in (MachineCode(), *map(CompiledCode, compilers)):
+        for value in (0, 1, 91900, 2**31):
+            pair = ctypes.CFUNCTYPE(Pair)(functions.returning(value))()
+            assert (pair.first, pair.second) == (value, 0)
+        assert ctypes.CFUNCTYPE(ctypes.c_double)(functions.returning(1e-5))() == 1e-5
+        assert functions.returning(1) == functions.returning(1) != functions.returning(1.0)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_where_executable_memory_is_refused_the_compiler_writes_the_functions() -> None:
+    done = run(
+        """
+        assert simgpu.simulate(H200).notes() == ()
+        x = torch.ones(3, device="cuda", requires_grad=True)
+        x.sin().sum().backward()
+        assert torch.allclose(x.grad.cpu(), torch.ones(3).cos())
+    """,
+        before=NO_MEMORY,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 NO_TRITON = """

@@ -44,7 +44,7 @@ def _search(kernel: Kernel, replay: Replay) -> Decision:
     starts = kernel.launch.configs if kernel.launch is not None else 0
     begin = f"the fastest of {starts} configurations" if starts > 1 else "the one configuration"
     text = (
-        f"coordinate_descent_tuning is on: from {begin} that it starts with, Inductor goes on to others on the GPU, one "
+        f"coordinate_descent_tuning is on: from {begin} that it starts with, Inductor tries others on the GPU, one "
         "block size, number of warps or of stages at a time, for as long as they are faster."
     )
     if recorded is not None:

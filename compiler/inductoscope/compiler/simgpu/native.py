@@ -1,4 +1,4 @@
-"""Three pointers inside libtorch, for which Python has no hook and a compiler is not needed.
+"""Three pointers inside libtorch, for which Python has no hook.
 
 1. The CUDAHooks object gets a copy of its vtable in which some slots return constants.  Autograd's engine needs
    `getAccelerator() == CUDA`, and convolution asks whether cuDNN is compiled in when it picks a memory layout.
@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import mmap
-import platform
 import re
-import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from inductoscope.compiler.simgpu import constant_functions
+from inductoscope.compiler.simgpu.constant_functions import ConstantFunctions
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
 from inductoscope.protocol.devices import Vendor
 
@@ -79,71 +77,6 @@ _CUDA_TYPE = 1  # c10::DeviceType::CUDA
 _GUARD_SLOTS = 64  # more than DeviceGuardImplInterface has in any version
 
 
-class _Amd64:
-    """Machine code of constant functions for the System V ABI of x86-64."""
-
-    @staticmethod
-    def integer(value: int) -> bytes:
-        return b"\xb8" + struct.pack("<I", value) + b"\x31\xd2\xc3"  # mov eax, value; xor edx, edx; ret
-
-    @staticmethod
-    def double(value: float) -> bytes:
-        return (
-            b"\x48\xb8" + struct.pack("<d", value) + b"\x66\x48\x0f\x6e\xc0\xc3"
-        )  # mov rax, bits; movq xmm0, rax; ret
-
-
-class _Arm64:
-    """Machine code of constant functions for AAPCS64."""
-
-    @staticmethod
-    def integer(value: int) -> bytes:
-        low, high = value & 0xFFFF, value >> 16 & 0xFFFF
-        # movz x0, low; movk x0, high, lsl 16; movz x1, 0; ret
-        return struct.pack("<IIII", 0xD2800000 | low << 5, 0xF2A00000 | high << 5, 0xD2800001, 0xD65F03C0)
-
-    @staticmethod
-    def double(value: float) -> bytes:
-        return struct.pack("<IId", 0x5C000040, 0xD65F03C0, value)  # ldr d0, #8; ret; .double value
-
-
-class _ConstantFunctions:
-    """Functions in machine code that return one constant each, in a page of executable memory."""
-
-    def __init__(self) -> None:
-        machine = platform.machine().lower()
-        if sys.platform != "linux" or machine not in {"x86_64", "amd64", "aarch64", "arm64"}:
-            raise SimulationUnavailableError(
-                f"it needs Linux on x86-64 or arm64, and this is {sys.platform} on {machine or 'an unknown machine'}."
-            )
-        self.is_arm = machine in {"aarch64", "arm64"}
-        self._encode: type[_Arm64] | type[_Amd64] = _Arm64 if self.is_arm else _Amd64
-        try:
-            self._page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        except OSError as error:
-            raise SimulationUnavailableError(f"the system refuses executable memory ({error.strerror}).") from error
-        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
-        self._used = 0
-        self._known: dict[tuple[type, float], int] = {}
-
-    def returning(self, value: float) -> int:
-        """Address of a function that returns `value`: an int in the first result register (the second is 0)."""
-        key = (type(value), value)
-        if key not in self._known:
-            self._known[key] = self._write(
-                self._encode.integer(value) if isinstance(value, int) else self._encode.double(value)
-            )
-        return self._known[key]
-
-    def _write(self, code: bytes) -> int:
-        start, address = self._used, self._base + self._used
-        self._page[start : start + len(code)] = code
-        self._used += (len(code) + 15) & ~15
-        if self.is_arm:  # instruction and data caches are apart there
-            ctypes.CDLL("libgcc_s.so.1").__clear_cache(ctypes.c_void_p(address), ctypes.c_void_p(address + len(code)))
-        return address
-
-
 class Pointers:
     """The three pointers, found but not yet set.  Keep the object: what libtorch points at then is in it, for good.
 
@@ -151,7 +84,7 @@ class Pointers:
     """
 
     def __init__(self) -> None:
-        self._functions = _ConstantFunctions()
+        self._functions = constant_functions.make()
         try:
             self._lib = _Libraries()
             self._guard_slots = _virtual_methods("c10/core/impl/DeviceGuardImplInterface.h")
@@ -170,7 +103,7 @@ class Pointers:
         """Set them; `hooks` is what the slots of CUDAHooks answer (`hooks_for`)."""
         self._parts += _install_guard(self._lib, self._functions, self._guard_slots)
         self._parts += _install_hooks(self._lib, self._functions, self._hook_slots, hooks)
-        self._parts += _install_attention(self._lib, self._functions.is_arm, choose_attention)
+        self._parts += _install_attention(self._lib, constant_functions.is_arm(), choose_attention)
 
 
 def hooks_for(vendor: Vendor) -> dict[str, int | float]:
@@ -207,7 +140,7 @@ def _hook_slots() -> list[str]:
     return base + [name for name in _virtual_methods("ATen/detail/CUDAHooksInterface.h") if name not in base]
 
 
-def _install_guard(lib: _Libraries, functions: _ConstantFunctions, slots: list[str]) -> tuple[Any, ...]:
+def _install_guard(lib: _Libraries, functions: ConstantFunctions, slots: list[str]) -> tuple[Any, ...]:
     table = (ctypes.c_void_p * _GUARD_SLOTS)(*[functions.returning(1)] * _GUARD_SLOTS)
     if "isStreamCapturing" in slots:  # 2.13 on: optimisers would think that a CUDA graph is being recorded
         table[slots.index("isStreamCapturing")] = functions.returning(0)
@@ -225,7 +158,7 @@ def _install_guard(lib: _Libraries, functions: _ConstantFunctions, slots: list[s
 
 
 def _install_hooks(
-    lib: _Libraries, functions: _ConstantFunctions, slots: list[str], answers: dict[str, int | float]
+    lib: _Libraries, functions: ConstantFunctions, slots: list[str], answers: dict[str, int | float]
 ) -> tuple[Any, ...]:
     hooks = ctypes.cast(lib.hooks(), ctypes.POINTER(ctypes.c_void_p))
     before = 4  # offset to top, type info and two destructors stand before the other methods
