@@ -302,14 +302,24 @@ def code_action(action: Action, where: Where, client: Profile) -> types.CodeActi
         kind=action.kind.value,
         disabled=types.CodeActionDisabled(action.disabled) if action.disabled else None,
         command=command(action.command, where) if action.command and not action.disabled else None,
-        diagnostics=[diagnostic(action.fix.answers, where, client)] if action.fix else None,
-        edit=_edit(action.fix, where) if action.fix else None,
+        diagnostics=[diagnostic(shown, where, client) for shown in action.fix.answers] if action.fix else None,
+        edit=_edit(action.fix, where) if action.fix and not action.disabled else None,
+        is_preferred=True if action.fix and action.fix.preferred else None,
     )
 
 
 def _edit(fix: Fix, where: Where) -> types.WorkspaceEdit:
-    lines = types.Range(types.Position(fix.line - 1, 0), types.Position(fix.end_line - 1, 0))
-    return types.WorkspaceEdit(changes={where.uri(fix.path): [types.TextEdit(lines, fix.text)]})
+    edits = [
+        types.TextEdit(
+            types.Range(
+                where.position(fix.path, edit.line, edit.column),
+                where.position(fix.path, edit.end_line, edit.end_column),
+            ),
+            edit.text,
+        )
+        for edit in fix.edits
+    ]
+    return types.WorkspaceEdit(changes={where.uri(fix.path): edits})
 
 
 def kind_wanted(kind: str, only: Sequence[Any] | None) -> bool:

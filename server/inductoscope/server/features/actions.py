@@ -14,6 +14,7 @@ class ActionKind(enum.Enum):
     """Kinds as clients filter by them."""
 
     QUICK_FIX = "quickfix"
+    FIX_ALL = "source.fixAll.inductoscope"
     CHECK = "source.inductoscope.check"
     BENCHMARK = "source.inductoscope.benchmark"
     SHOW_KERNELS = "source.inductoscope.showKernels"
@@ -39,11 +40,17 @@ _SOURCE_ACTIONS = (
 
 def actions(snapshot: Snapshot, path: str, first: int, last: int) -> tuple[Action, ...]:
     """What can be done for lines `first` to `last` of an open file."""
-    found = [Action(fix.title, ActionKind.QUICK_FIX, fix=fix) for fix in fixes.fixes(snapshot, path, first, last)]
+    found = [_fix(fix, ActionKind.QUICK_FIX) for fix in fixes.fixes(snapshot, path, first, last)]
     for view in snapshot.targets_in(path):
         if _touches(snapshot, view, first, last):
             found += _of(snapshot, view)
+    found += [_fix(fix, ActionKind.FIX_ALL) for fix in fixes.all_safe(snapshot, path)]
     return tuple(found)
+
+
+def _fix(fix: fixes.Fix, kind: ActionKind) -> Action:
+    title = f"Everywhere in this file: {fix.title}" if kind is ActionKind.FIX_ALL else fix.title
+    return Action(title, kind, fix=fix, disabled=fix.disabled)
 
 
 def _of(snapshot: Snapshot, view: TargetView) -> list[Action]:

@@ -1,0 +1,125 @@
+"""Edits that answer findings.
+
+Every one says what it does; one after which the program may do something else begins with "Changes behaviour".  A
+pattern that is known but cannot be rewritten safely is offered as disabled, with the reason.  Texts are read as syntax
+trees only; a finding whose text changed since the run gets no fix.
+
+`causes/` knows what could be written instead, one module for each cause; `registry` which finding each is asked about.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from inductoscope.server import diagnostics
+from inductoscope.server.diagnostics import Shown
+from inductoscope.server.features.fixes import code as codes
+from inductoscope.server.features.fixes import facts
+from inductoscope.server.features.fixes.code import Code
+from inductoscope.server.features.fixes.model import Edit, Equivalence, Fix, Proposal
+from inductoscope.server.features.fixes.problem import Problem
+from inductoscope.server.features.fixes.registry import CAUSES, Cause
+from inductoscope.server.snapshot import Snapshot
+
+__all__ = ["Edit", "Equivalence", "Fix", "all_safe", "fixes", "proposals"]
+
+
+def fixes(snapshot: Snapshot, path: str, first: int, last: int) -> tuple[Fix, ...]:
+    """The fixes for what is shown on lines `first` to `last` of an open file; each title once for a finding."""
+    code = _code(snapshot, path)
+    if code is None:
+        return ()
+    known = facts.of_file(snapshot, path)
+    here = [item for item in diagnostics.merge(snapshot).get(path, ()) if first <= item.finding.line <= last]
+    found = [fix for shown in here for fix in _of_finding(snapshot, Problem(code, shown.finding, known), shown)]
+    return _together(found)
+
+
+def all_safe(snapshot: Snapshot, path: str) -> tuple[Fix, ...]:
+    """For each cause that can be dealt with without changing what the program does: one fix for the whole file."""
+    document = snapshot.documents.get(path)
+    last = len(document.text.lines) if document else 0
+    by_cause: dict[str, list[Fix]] = {}
+    for fix in fixes(snapshot, path, 1, last):
+        if fix.preferred and fix.complete:
+            by_cause.setdefault(fix.cause, []).append(fix)
+    return tuple(_merged(cause, found) for cause, found in by_cause.items())
+
+
+def proposals(problem: Problem) -> Iterator[tuple[Cause, Proposal]]:
+    """What the causes make of one finding."""
+    for cause in CAUSES:
+        if problem.finding.code in cause.codes:
+            for proposal in cause.propose(problem):
+                yield cause, proposal
+
+
+def compatible(found: Iterable[Fix]) -> tuple[Edit, ...]:
+    """The edits of fixes, without those that another one makes already or that change the same text."""
+    kept: list[Edit] = []
+    for fix in found:
+        new = [edit for edit in fix.edits if edit not in kept]
+        if not any(_collide(edit, other) for edit in new for other in kept):
+            kept += new
+    return tuple(sorted(kept, key=lambda edit: edit.start))
+
+
+def _code(snapshot: Snapshot, path: str) -> Code | None:
+    document = snapshot.documents.get(path)
+    return codes.read(document.text.source, path) if document else None
+
+
+def _of_finding(snapshot: Snapshot, problem: Problem, shown: Shown) -> Iterator[Fix]:
+    preferred = False
+    for cause, proposal in proposals(problem):
+        if not _is_current(snapshot, problem, shown, proposal):
+            continue
+        safe = proposal.equivalence is Equivalence.SAME and proposal.disabled is None and cause.complete
+        yield Fix(
+            proposal.title,
+            shown.finding.file,
+            proposal.edits,
+            (shown,),
+            cause.name,
+            proposal.equivalence,
+            proposal.disabled,
+            preferred=safe and not preferred,
+            complete=cause.complete,
+        )
+        preferred = preferred or safe
+
+
+def _is_current(snapshot: Snapshot, problem: Problem, shown: Shown, proposal: Proposal) -> bool:
+    """Whether the statement of the finding, and all that the edits replace, is as it was when the run read it."""
+    statement = problem.statement
+    ranges = [(edit.line, edit.end_line) for edit in proposal.edits if edit.start != edit.end]
+    if statement is not None:
+        first, last = problem.code.start(statement)[0], problem.finding.end_line
+        ranges.append((first, max(first, last)))
+    document = snapshot.documents.get(shown.finding.file)
+    end = len(document.text.lines) if document else 0
+    return all(facts.is_current(snapshot, shown, first, min(last, end)) for first, last in ranges)
+
+
+def _together(found: list[Fix]) -> tuple[Fix, ...]:
+    """Fixes that do the same, for several findings or by several causes, as one."""
+    merged: dict[tuple[object, ...], Fix] = {}
+    for fix in found:
+        key = (fix.title, fix.edits, fix.disabled)
+        other = merged.get(key)
+        answers = fix.answers if other is None else tuple(dict.fromkeys([*other.answers, *fix.answers]))
+        preferred = fix.preferred or (other is not None and other.preferred)
+        merged[key] = dataclasses.replace(other or fix, answers=answers, preferred=preferred)
+    return tuple(merged.values())
+
+
+def _merged(cause: str, found: list[Fix]) -> Fix:
+    titles = dict.fromkeys(fix.title for fix in found)
+    title = next(iter(titles)) if len(titles) == 1 else f"{len(titles)} kinds of change"
+    answers = tuple(dict.fromkeys(shown for fix in found for shown in fix.answers))
+    return dataclasses.replace(found[0], title=title, edits=compatible(found), answers=answers)
+
+
+def _collide(edit: Edit, other: Edit) -> bool:
+    return edit.start < other.end and other.start < edit.end

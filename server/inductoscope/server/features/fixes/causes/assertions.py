@@ -1,0 +1,34 @@
+"""An assertion about data that Dynamo cannot trace as written: `not`, `and`, `.item()`, a message made of values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from inductoscope.server.features.fixes.conditions import Conditions, NoTensorError
+from inductoscope.server.features.fixes.model import Proposal, changes, refused
+from inductoscope.server.features.fixes.problem import Problem
+
+_TENSOR = "assert on a tensor (once compiled, a failure is a RuntimeError)"
+_EAGER = "check this only when not compiled"
+
+
+def propose(problem: Problem) -> Iterator[Proposal]:
+    """The same assertion about one tensor, and one that only the uncompiled program makes."""
+    statement, code = problem.statement, problem.code
+    if not isinstance(statement, ast.Assert):
+        return
+    torch, imports = code.module_name("torch")
+    try:
+        test = Conditions(code, problem.values, torch).tensor(statement.test)
+    except NoTensorError as error:
+        yield refused(f"Changes behaviour: {_TENSOR}", str(error))
+    else:
+        edits = [code.replaced(statement.test, test)] if test != code.text(statement.test) else []
+        if statement.msg is not None and not isinstance(statement.msg, ast.Constant):
+            edits.append(code.replaced(statement.msg, repr(code.text(statement.msg).replace("\n", " "))))
+        if edits:
+            yield changes(_TENSOR, *edits, *imports)
+    if code.stands_alone(statement) and code.can_be_indented(statement):
+        guarded = code.under(statement, f"if not {torch}.compiler.is_compiling():")
+        yield changes(_EAGER, guarded, *imports)

@@ -1,0 +1,42 @@
+"""A Python number among the arguments that changes from call to call: compile for any, or pass it as a tensor."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from inductoscope.server.features.fixes import compiling
+from inductoscope.server.features.fixes.causes import shapes
+from inductoscope.server.features.fixes.model import Edit, Proposal, changes
+from inductoscope.server.features.fixes.problem import Problem
+from inductoscope.server.features.fixes.values import parameters
+
+_FAMILY = re.compile(r"(?P<name>[A-Za-z_]\w*) == N")
+_FLOAT = re.compile(r"== -?\d+(\.\d*(e-?\d+)?|e-?\d+)`")
+
+
+def propose(problem: Problem) -> Iterator[Proposal]:
+    """`dynamic=True`; for a fraction also a tensor in place of the number, where the compiled function is called."""
+    match = _FAMILY.fullmatch(problem.finding.guard_family or "")
+    function = problem.function
+    if match is None or function is None or match["name"] not in parameters(function):
+        return
+    if _FLOAT.search(problem.finding.message):
+        yield from _as_tensor(problem, match["name"])
+    yield from shapes.made_dynamic(problem)
+
+
+def _as_tensor(problem: Problem, parameter: str) -> Iterator[Proposal]:
+    code, function = problem.code, problem.function
+    assert function is not None
+    torch, imports = code.module_name("torch")
+    edits: list[Edit] = []
+    for site in compiling.sites(code, function):
+        for call in compiling.calls_of(code, site.name, function) if site.name else ():
+            passed = compiling.argument(code, call, function, parameter)
+            if passed is None or isinstance(passed, ast.Starred):
+                return
+            edits.append(code.replaced(passed, f"{torch}.tensor({code.text(passed)})"))
+    if edits:
+        yield changes(f"pass `{parameter}` as a tensor (of torch's default type)", *edits, *imports)

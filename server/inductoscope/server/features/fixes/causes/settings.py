@@ -1,0 +1,39 @@
+"""Settings of Dynamo that let it trace what broke the graph: those that its hints name and that change no result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from inductoscope.server.features.fixes.model import Proposal, refused, same
+from inductoscope.server.features.fixes.problem import Problem
+
+_HINTED = re.compile(r"torch\._dynamo\.(?:config\.)?(?P<name>\w+)\s*=\s*(?P<value>True|False)")
+_DO = {
+    "capture_scalar_outputs": "Let the compiler trace numbers that are read from tensors",
+    "capture_dynamic_output_shape_ops": "Let the compiler trace operators whose result's size depends on data",
+    "trace_autograd_ops": "Let the compiler trace backward passes",
+    "allow_unspec_int_on_nn_module": "Let the compiler treat integer attributes of modules as changing numbers",
+}
+_HINTED_BY_NAME = re.compile(r"torch\._dynamo\.config\.(?P<name>allow_unspec_int_on_nn_module)\b")
+
+
+def propose(problem: Problem) -> Iterator[Proposal]:
+    """The setting, for the whole process, below the imports."""
+    code = problem.code
+    for name in hinted(problem.finding.hints):
+        torch, imports = code.module_name("torch")
+        line = f"{torch}._dynamo.config.{name} = True"
+        title = f"{_DO[name]} (torch._dynamo.config.{name})"
+        at = code.at_top(line)
+        if at is None:
+            yield refused(title, "This file sets it already, but the run had it off: it is set elsewhere or too late.")
+        else:
+            yield same(title, at, *imports)
+
+
+def hinted(hints: tuple[str, ...]) -> Iterator[str]:
+    """The settings that hints name and that change no result."""
+    found = [match["name"] for hint in hints for match in _HINTED.finditer(hint) if match["value"] == "True"]
+    found += [match["name"] for hint in hints for match in _HINTED_BY_NAME.finditer(hint)]
+    yield from (name for name in dict.fromkeys(found) if name in _DO)
