@@ -155,6 +155,24 @@ class KernelTimes:
 
 
 @dataclass(frozen=True)
+class Change:
+    """The compiled time of an earlier result of the same target under the same conditions, and of this one.
+
+    `ratio` is before over now, so above 1 means faster, `low` and `high` what noise leaves possible.  `beyond_noise` is
+    the verdict of `rule`.  `before` says what the earlier result was of: a time (ISO 8601, UTC) or a revision.
+    """
+
+    before: str
+    before_us: float
+    now_us: float
+    ratio: float
+    low: float
+    high: float
+    beyond_noise: bool
+    rule: str
+
+
+@dataclass(frozen=True)
 class Departure:
     """The first operator of the captured graphs whose compiled result departs from the eager one.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from inductoscope.protocol.bench import Departure, KernelTimes, Passes, RoundTimes, Sides
+from inductoscope.protocol.bench import Change, Departure, KernelTimes, Passes, RoundTimes, Sides
 
 SCHEMA = 1
 
@@ -930,7 +930,7 @@ class Benchmark:
     `mode` is the mode of `torch.compile` that was asked for in place of the program's own arguments.  `rounds` are the
     single rounds; `relative_error` is half of the speed-up's 95 % interval over itself, `error_wanted` what was asked
     for.  `host_us` is the time until a call has issued its work, `device_us` that of its kernels, microseconds each.
-    `conditions` are sentences about the machine meanwhile.
+    `conditions` are sentences about the machine meanwhile.  `change` is what became of an earlier result.
     """
 
     where: str
@@ -962,6 +962,7 @@ class Benchmark:
     outputs: tuple[OutputError, ...] = ()
     departure: Departure | None = None
     conditions: tuple[str, ...] = ()
+    change: Change | None = None
 
 
 @dataclass(frozen=True)
@@ -1011,8 +1012,8 @@ class TargetReport:
     fusion_groups: tuple[FusionGroup, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     predicted_calls: tuple[PredictedCall, ...] = ()
-    wrappers: tuple[Wrapper, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    wrappers: tuple[Wrapper, ...] = ()
     memory: Memory = Memory()
     cudagraphs: CudaGraphs = CudaGraphs()
     caches: tuple[CacheFact, ...] = ()

@@ -19,7 +19,7 @@ from inductoscope.protocol.report import Report, Rung, Status, TargetReport
 from inductoscope.server import interpreter, machine, planning
 from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
-from inductoscope.server.planning import CheckError, Empty, Job, Options
+from inductoscope.server.planning import CheckError, Empty, Job, Options, Plan
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool, memory
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -57,6 +57,11 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
         outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
     finally:
         await runs.close()
+    return checked(outcomes, plan, options)
+
+
+def checked(outcomes: list[RunOutcome], plan: Plan, options: Options) -> Checked:
+    """What the runs of a plan came to."""
     unchecked = [
         why for why in _unchecked(outcomes, options.empty) if not any(said.endswith(why) for said in plan.problems)
     ]
@@ -119,6 +124,7 @@ class Runs:
             cwd=str(Path.cwd()),
             search_paths=settings.paths,
             bench_seconds=options.bench_seconds,
+            bench=options.bench,
             what_if=options.what_if,
             probe_seconds=(options.probe or settings.probe or Probing.ON).seconds,
             assembling=texts.order(self._at_once, options.kernel),

@@ -113,14 +113,11 @@ def _add_probe(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bench(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs=1, type=Path, metavar="FILE", help="a Python file")
-    parser.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
-    parser.add_argument("--device", metavar="DEVICE", help="auto (default: a GPU where there is one), cpu or cuda")
-    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="timed calls of each side (default 2)")
-    parser.add_argument("--fail-on", default="", metavar="LIST", help="finding codes, such as slower-than-eager")
-    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    from inductoscope.server.bench import command
+
+    command.add_arguments(parser)
     _add_common(parser)
-    parser.set_defaults(command=_check, rung="measure", show="")
+    parser.set_defaults(command=_bench, rung="measure")
 
 
 def _add_guards(parser: argparse.ArgumentParser) -> None:
@@ -226,6 +223,13 @@ def _is_for_machines(arguments: argparse.Namespace) -> bool:
     from inductoscope.server.ci.options import STANDARD_OUTPUT
 
     return arguments.json or getattr(arguments, "sarif", None) == STANDARD_OUTPUT
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from inductoscope.server.bench import command
+
+    _set_up_log(arguments)
+    return command.run(arguments, _cancellable, _options)
 
 
 def _guards(arguments: argparse.Namespace) -> int:

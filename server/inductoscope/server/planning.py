@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inductoscope.protocol import own_devices
+from inductoscope.protocol.bench import BenchOptions
 from inductoscope.protocol.devices import UnknownDeviceError
 from inductoscope.protocol.messages import Target
 from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.report import Rung
-from inductoscope.server import config, sources, words
+from inductoscope.server import config, recorded_inputs, sources, words
 from inductoscope.server.config import Probing
 from inductoscope.server.targets import Scan, ScannedTarget, scan
 
@@ -48,6 +49,7 @@ class Options:
     python: str | None = None
     timeout_s: float | None = None
     bench_seconds: float = 2.0
+    bench: BenchOptions = field(default_factory=BenchOptions)
     what_if: tuple[str, ...] = ()
     probe: Probing | None = None
     kernel: str | None = None
@@ -129,7 +131,7 @@ def _scan_file(made: Plan, options: Options, file: Path, folders: dict[Path, con
         made.unread.add(str(file))
         made.problems.append(str(error))
         return 0
-    scanned = scan(text, str(file), (*settings.wanted(file), *options.targets))
+    scanned = recorded_inputs.fill(scan(text, str(file), (*settings.wanted(file), *options.targets)), str(file), text)
     chosen = [found for found in scanned.targets if _asked_for(found.target, options.targets)]
     made.jobs += [Job(found, scanned, settings) for found in chosen]
     errors = [

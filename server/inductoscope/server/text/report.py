@@ -68,7 +68,7 @@ def _target(report: TargetReport, view: View) -> Iterator[RenderableType]:
     if view.has(Part.PHASES):
         yield from phases.phase_times(report, view)
     if report.benchmark is not None:
-        yield from (gap(), *benchmark.benchmark(report.benchmark))
+        yield from (gap(), *benchmark.benchmarks(report))
 
 
 def title(report: TargetReport, view: View) -> Text:

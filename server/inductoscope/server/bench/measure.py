@@ -1,0 +1,156 @@
+"""`inductoscope bench` without its output: targets and modes to runs, one after the other, and against a revision.
+
+One run at a time, since two would measure each other.  What cannot be measured is a sentence in the report, as in a
+check; only settings that make everything pointless raise `CheckError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from inductoscope.protocol.report import Benchmark, Rung, TargetReport
+from inductoscope.server import check, planning
+from inductoscope.server.bench import history, noise, revision
+from inductoscope.server.bench.history import HistoryError
+from inductoscope.server.bench.revision import Revision
+from inductoscope.server.check import Checked, Runs, Watcher
+from inductoscope.server.planning import CheckError, Job, Options
+from inductoscope.server.workers import RunOutcome, WorkerCommand
+
+logger = logging.getLogger("inductoscope.bench")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure: the options of a check, the modes of `torch.compile` (None is the program's own), a revision."""
+
+    options: Options
+    modes: tuple[str | None, ...] = (None,)
+    against: str | None = None
+
+
+@dataclass
+class Session:
+    """Measures what a plan names; `command` replaces the command line of the workers."""
+
+    plan: Plan
+    watcher: Watcher = field(default_factory=Watcher)
+    command: WorkerCommand | None = None
+
+    async def run(self) -> Checked:
+        """Measure everything.  Raises `CheckError` for settings or revisions that cannot be used."""
+        options = replace(self.plan.options, rung=Rung.MEASURE)
+        planned = planning.plan(options)
+        runs = Runs(options, self.watcher, self.command, 1)
+        outcomes: list[RunOutcome] = []
+        try:
+            if self.plan.against is None or not planned.jobs:
+                for job in planned.jobs:
+                    outcomes += [await self._one(runs, job, mode) for mode in self.plan.modes]
+            else:
+                async with revision.files_of(self.plan.against, options.paths[0]) as then:
+                    earlier = _jobs_then(options, then)
+                    for job in planned.jobs:
+                        outcomes += [await self._both(runs, job, earlier, then, mode) for mode in self.plan.modes]
+        finally:
+            await runs.close()
+        return check.checked(outcomes, planned, options)
+
+    async def _one(self, runs: Runs, job: Job, mode: str | None) -> RunOutcome:
+        outcome = await self._measured(runs, job, mode)
+        torch = outcome.hello.torch if outcome.hello is not None else None
+        outcome = replace(outcome, report=await remembered(outcome.report, torch))
+        self.watcher.on_target(outcome.report)
+        return outcome
+
+    async def _measured(self, runs: Runs, job: Job, mode: str | None) -> RunOutcome:
+        if job.scanned.inputs is None:
+            return await runs.one(job)
+        request = runs.request(job)
+        return await runs.run(job, replace(request, bench=replace(request.bench, mode=mode)))
+
+    async def _both(self, runs: Runs, job: Job, earlier: Sequence[Job], then: Revision, mode: str | None) -> RunOutcome:
+        """The revision, the work tree, the work tree, the revision: a drift of the machine cancels out."""
+        old = _same(job, earlier, then)
+        first = await self._measured(runs, old, mode)
+        if first.failure is not None or first.report.benchmark is None or first.report.benchmark.refused is not None:
+            raise CheckError(f"{job.target.name} cannot be measured as of {then.name}: {first.report.message}")
+        now = await self._measured(runs, job, mode)
+        again = await self._measured(runs, job, mode)
+        last = await self._measured(runs, old, mode)
+        report = _compared(_joined(first.report, last.report), _joined(now.report, again.report), then)
+        self.watcher.on_target(report)
+        return replace(now, report=report)
+
+
+async def remembered(report: TargetReport, torch: str | None) -> TargetReport:
+    """The report with what became of the last result of the same kind; it is then part of the history itself."""
+    if report.benchmark is None or report.benchmark.refused is not None:
+        return report
+    state = await revision.state(Path(report.file))
+    return await asyncio.to_thread(_remembered, report, state, torch)
+
+
+def _remembered(report: TargetReport, state: str | None, torch: str | None) -> TargetReport:
+    kept = history.of_workspace(Path(report.file))
+
+    def changed(benchmark: Benchmark) -> Benchmark:
+        before = kept.last(report, benchmark)
+        if before is None:
+            return benchmark
+        return replace(benchmark, change=noise.change(before.benchmark, benchmark, before.taken))
+
+    try:
+        found = replace(
+            report,
+            benchmark=changed(report.benchmark) if report.benchmark is not None else None,
+            benchmarks=tuple(map(changed, report.benchmarks)),
+        )
+        kept.add(report, state, torch)
+    except HistoryError as error:
+        logger.warning("%s", error)
+        return replace(report, notes=(*report.notes, str(error)))
+    return found
+
+
+def _jobs_then(options: Options, then: Revision) -> list[Job]:
+    """What the same paths hold in the revision."""
+    there = [path for path in map(then.then, options.paths) if path.exists()]
+    if not there:
+        raise CheckError(f"{options.paths[0]} is not in revision {then.name}.")
+    return planning.plan(replace(options, paths=tuple(there))).jobs
+
+
+def _same(job: Job, earlier: Sequence[Job], then: Revision) -> Job:
+    """The same target in the revision."""
+    for one in earlier:
+        if one.target.name == job.target.name and then.now(one.target.file) == job.target.file:
+            return one
+    raise CheckError(f"{job.target.name} is not in {Path(job.target.file).name} as of revision {then.name}.")
+
+
+def _joined(first: TargetReport, second: TargetReport) -> TargetReport:
+    """Two runs of the same program as one: their rounds together, all else of the first."""
+    pairs = zip((first.benchmark, *first.benchmarks), (second.benchmark, *second.benchmarks), strict=False)
+    joined = [replace(a, rounds=(*a.rounds, *b.rounds)) for a, b in pairs if a is not None and b is not None]
+    if not joined:
+        return first
+    return replace(first, benchmark=joined[0], benchmarks=tuple(joined[1:]))
+
+
+def _compared(old: TargetReport, now: TargetReport, then: Revision) -> TargetReport:
+    """The report of the work tree with what became of the revision's times."""
+    called = f"revision {then.name}" if then.name == then.commit else f"revision {then.name} ({then.commit})"
+    before = {one.inputs: one for one in (old.benchmark, *old.benchmarks) if one is not None}
+
+    def changed(benchmark: Benchmark) -> Benchmark:
+        earlier = before.get(benchmark.inputs)
+        return benchmark if earlier is None else replace(benchmark, change=noise.change(earlier, benchmark, called))
+
+    if now.benchmark is None:
+        return now
+    return replace(now, benchmark=changed(now.benchmark), benchmarks=tuple(map(changed, now.benchmarks)))
