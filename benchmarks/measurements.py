@@ -24,6 +24,9 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler import inputs
+from inductoscope.protocol import input_spec
+
 
 @dataclass(frozen=True)
 class Plain:
@@ -90,7 +93,7 @@ def _both(file: Path, arguments: argparse.Namespace) -> list[Row]:
         plain, why = None, target["message"]
         if target["benchmark"] is not None and target["benchmark"]["speedup"] is not None:
             try:
-                plain = _plain(file, target["name"], arguments.device)
+                plain = _plain(file, target, arguments.device)
             except Exception as error:  # whatever a model does
                 why = f"the plain script raised {type(error).__name__}: {str(error)[:200]}"
         ours = target["benchmark"]
@@ -99,16 +102,16 @@ def _both(file: Path, arguments: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _plain(file: Path, name: str, device: str) -> Plain:
-    """What one would write by hand for this file."""
+def _plain(file: Path, target: dict[str, Any], device: str) -> Plain:
+    """What one would write by hand for this file; inputs by the text of the first set where a comment gives them."""
     module = _module(file)
     torch.manual_seed(0)
-    subject: Any = getattr(module, name.partition(".")[0])
+    subject: Any = getattr(module, target["name"].partition(".")[0])
     if isinstance(subject, type):
         subject = subject(*module.get_init_inputs()) if hasattr(module, "get_init_inputs") else subject()
     if isinstance(subject, torch.nn.Module):
         subject = subject.to(device)
-    given = [value.to(device) if isinstance(value, torch.Tensor) else value for value in module.get_inputs()]
+    given = [value.to(device) if isinstance(value, torch.Tensor) else value for value in _given(module, target)]
     torch.compiler.reset()
     compiled = torch.compile(subject)
     for _ in range(3):
@@ -117,6 +120,15 @@ def _plain(file: Path, name: str, device: str) -> Plain:
     first = _median_us(lambda: subject(*given), device), _median_us(lambda: compiled(*given), device)
     second = _median_us(lambda: subject(*given), device), _median_us(lambda: compiled(*given), device)
     return Plain(*(sum(pair) / 2 for pair in zip(first, second, strict=True)))
+
+
+def _given(module: types.ModuleType, target: dict[str, Any]) -> list[Any]:
+    """The first set of inputs."""
+    first = target["inputs"][0]
+    if first["from"] == "comment":
+        (call,) = input_spec.expand(input_spec.parse(", ".join(first["args"])))
+        return list(inputs.from_spec(call).args or inputs.from_spec(call).kwargs.values())
+    return list(module.get_input_sets()[0] if first["from"] == "get_input_sets" else module.get_inputs())
 
 
 def _median_us(call: Callable[[], object], device: str) -> float:
