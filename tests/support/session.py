@@ -77,6 +77,9 @@ class FakeRunner:
         self.closed = 0
         self._new: asyncio.Queue[FakeRun] = asyncio.Queue()
 
+    def interpreter(self, file: str) -> tuple[str, ...] | None:
+        return ("/usr/bin/python3",)
+
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         run = FakeRun(request, on_event, asyncio.get_running_loop().create_future())
         self.runs.append(run)

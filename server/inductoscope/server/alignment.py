@@ -15,7 +15,7 @@ from inductoscope.server import meaning, shift
 from inductoscope.server.positions import Text
 from inductoscope.server.shift import Shift
 
-_TREE_LIMIT = 2_000_000
+_TREE_LIMIT = 600_000
 """Characters of a text up to which its tree is made; a larger one is compared line by line."""
 
 Position = tuple[int, int]

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from inductoscope.protocol._version import __version__
+from inductoscope.server import recall
 from inductoscope.server.clock import LoopClock
 from inductoscope.server.editor import LspEditor
 from inductoscope.server.endpoints import Endpoints
-from inductoscope.server.folders import NO_FOLDER, Folders
+from inductoscope.server.folders import NO_FOLDER, PROJECT_FILE, Folders
 from inductoscope.server.ports import MakeRunner
 from inductoscope.server.runner import make_runner
 from inductoscope.server.session import Session
@@ -32,10 +33,11 @@ def build(make: MakeRunner = make_runner) -> Server:
     folders = Folders(make, editor.tell)
 
     def is_covered(path: str) -> bool:
-        return editor.profile.watches_files and folders.of(path) != NO_FOLDER
+        watched = path.endswith(".py") or Path(path).name == PROJECT_FILE
+        return watched and editor.profile.watches_files and folders.of(path) != NO_FOLDER
 
     following = Following(clock, is_covered, editor.tell)
-    session = Session(editor, folders, clock, following)
+    session = Session(editor, folders, clock, following, recall.users())
     following.tells(session.files_changed)
     Endpoints(server, editor, folders, session, following).register()
     return server

@@ -70,7 +70,8 @@ class _UnfitError(ValueError):
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of a project; None where it says nothing.  `path` is the file, None where there is none."""
+    """The settings of a project; None where it says nothing.  `path` is the file, None where there is none; `files` are
+    all files and folders that the settings were read from."""
 
     path: Path | None = None
     device: str | None = None
@@ -83,6 +84,7 @@ class Config:
     exclude: tuple[str, ...] = ()
     probe: Probing | None = None
     own: tuple[OwnDevice, ...] = ()
+    files: tuple[Path, ...] = field(default=(), compare=False)
 
     def wanted(self, file: Path) -> tuple[str, ...]:
         """The names that `targets` asks for in a file."""
@@ -128,6 +130,7 @@ class _Reader:
         self._path = path
         self._text = text
         self._table = table
+        self._files = [path]
 
     def config(self) -> Config:
         if not isinstance(self._table, dict):
@@ -152,6 +155,7 @@ class _Reader:
             exclude=self._get("exclude", _strings) or (),
             probe=self._get("probe", _probing),
             own=own,
+            files=tuple(self._files),
         )
 
     def _device_files(self, value: Any) -> tuple[OwnDevice, ...]:
@@ -161,7 +165,9 @@ class _Reader:
             path = self._path.parent / name
             if not path.exists():
                 raise _UnfitError(f"a list of files, and there is no {path}")
-            for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+            files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+            self._files += dict.fromkeys([path, *files])
+            for file in files:
                 try:
                     found.append(own_devices.read_file(file, found))
                 except OwnDeviceError as error:

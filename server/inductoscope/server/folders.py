@@ -7,7 +7,7 @@ does not set, the project's `[tool.inductoscope]` does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from inductoscope.server.ports import MakeRunner, Runner
 from inductoscope.server.settings import Settings
 
 NO_FOLDER = ""
+PROJECT_FILE = "pyproject.toml"
 
 
 @dataclass
@@ -93,6 +94,17 @@ class Folders:
         if old.needs_new_workers(settings):
             await self._close(folder)
         return old
+
+    def project_files(self, files: Iterable[str]) -> frozenset[str]:
+        """The files that the project settings of these files were read from."""
+        return frozenset(str(path) for file in files for path in self._project(file).files)
+
+    def is_project_file(self, path: str) -> bool:
+        """Whether project settings may be read from a file, or from the folder that it is in."""
+        if Path(path).name == PROJECT_FILE:
+            return True
+        known = {str(file) for project in self._projects.values() for file in project.files}
+        return path in known or os.path.dirname(path) in known  # noqa: PTH120  # paths are texts here
 
     def forget_projects(self) -> None:
         """Read the projects' own settings again when next needed."""

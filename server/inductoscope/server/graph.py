@@ -6,6 +6,7 @@ again after somebody says that they changed.  Knows neither documents nor result
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import islice
@@ -25,6 +26,13 @@ FILE_LIMIT = 500
 """Files after which a closure stops growing; a workspace that large is better served by an explicit check."""
 
 
+class Edges(enum.Enum):
+    """Which edges count."""
+
+    READ = "read"  # what reading the files finds
+    ALL = "all"  # and what runs imported
+
+
 class Dependencies:
     """Files that import files.  An edge leads from the importing file to the imported one."""
 
@@ -34,16 +42,20 @@ class Dependencies:
         self._found: dict[str, dict[Roots, tuple[str, ...]]] = {}
         self._ran: dict[str, tuple[str, ...]] = {}
 
-    def closure(self, file: str, roots: Roots) -> dict[str, Meaning]:
+    def closure(self, file: str, roots: Roots, edges: Edges = Edges.ALL) -> dict[str, Meaning]:
         """What `file` and every file that it reaches say, by path; files that are not there are left out."""
         reached, waiting = {file: None}, [file]
         while waiting and len(reached) < FILE_LIMIT:
             current = waiting.pop()
-            for imported in self._successors(current, roots):
+            for imported in self._successors(current, roots, edges):
                 if imported not in reached:
                     reached[imported] = None
                     waiting.append(imported)
-        contents = ((path, self._contents_of(path)) for path in islice(reached, FILE_LIMIT))
+        return self.meanings(islice(reached, FILE_LIMIT))
+
+    def meanings(self, paths: Iterable[str]) -> dict[str, Meaning]:
+        """What these files say, by path; files that are not there are left out."""
+        contents = ((path, self._contents_of(path)) for path in paths)
         return {path: known.meaning for path, known in contents if known is not None}
 
     def learn(self, file: str, files: Iterable[str]) -> None:
@@ -82,6 +94,10 @@ class Dependencies:
         known = [path for path in paths if path in self._graph]
         return frozenset(known).union(*(networkx.ancestors(self._graph, path) for path in known))
 
+    def reached(self, file: str) -> frozenset[str]:
+        """A file and all that it reached when last asked, also those that are not there any more."""
+        return frozenset(self._reached(file)) if file in self._graph else frozenset({file})
+
     @property
     def files(self) -> frozenset[str]:
         """Every file that a closure has reached or a run has imported, also one that is not there any more."""
@@ -99,13 +115,13 @@ class Dependencies:
 
         return {file, *networkx.descendants(self._graph, file)}
 
-    def _successors(self, path: str, roots: Roots) -> list[str]:
+    def _successors(self, path: str, roots: Roots, edges: Edges) -> Iterable[str]:
         contents = self._contents_of(path)
         by_roots = self._found.setdefault(path, {})
         if roots not in by_roots:
             by_roots[roots] = () if contents is None else tuple(imports.files_of(path, contents.imports, roots))
             self._connect(path)
-        return list(self._graph.successors(path))
+        return by_roots[roots] if edges is Edges.READ else list(self._graph.successors(path))
 
     def _connect(self, path: str) -> None:
         """Draw the edges of a file anew: what reading found with any roots, and what runs imported."""

@@ -64,6 +64,9 @@ class Follower(Protocol):
 class Runner(Protocol):
     """Runs requests in the interpreter of one workspace folder."""
 
+    def interpreter(self, file: str) -> tuple[str, ...] | None:
+        """The command that starts the interpreter for programs of a file; None where there is none."""
+
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         """Do it.  Never raises for anything that the program does; cancelling ends it."""
 

@@ -127,8 +127,8 @@ class Recall:
         meant = {**closure, **question.program.also(files)}
         if not await asyncio.to_thread(_is_as_read, question, meant, began):
             return
-        mentioned = await asyncio.to_thread(_mentioned, outcome.report)
-        texts = {path: text for path in mentioned & meant.keys() if (text := question.program.text(path)) is not None}
+        named = await asyncio.to_thread(mentioned, outcome.report)
+        texts = {path: text for path in named & meant.keys() if (text := question.program.text(path)) is not None}
         kept = _Kept(time.time(), name_of_program(meant), outcome.files, outcome.hello, outcome.report, texts)
         await asyncio.to_thread(lambda store: store.put(key, kept.program, codec.to_json(kept)), self._store)
 
@@ -182,15 +182,15 @@ def _is_as_read(question: Question, meant: Mapping[str, Meaning], began: float) 
     return True
 
 
-def _mentioned(report: Any) -> set[str]:
+def mentioned(report: Any) -> set[str]:
     """Every file that a part of a report has a place in."""
     if isinstance(report, tuple):
-        return set().union(*map(_mentioned, report))
+        return set().union(*map(mentioned, report))
     if not hasattr(report, "__dataclass_fields__"):
         return set()
     file = getattr(report, "file", None)
     own = {file} if isinstance(file, str) else set()
-    return own.union(*(_mentioned(getattr(report, name)) for name in report.__dataclass_fields__))
+    return own.union(*(mentioned(getattr(report, name)) for name in report.__dataclass_fields__))
 
 
 def _read(value: Any) -> _Kept | None:

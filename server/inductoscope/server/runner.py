@@ -34,6 +34,13 @@ class FolderRunner:
         self._settings = settings
         self._pools: dict[tuple[str, ...], WorkerPool] = {}
 
+    def interpreter(self, file: str) -> tuple[str, ...] | None:
+        """See `ports.Runner`."""
+        try:
+            return command_of(self._settings, Path(file).parent)
+        except InterpreterError:
+            return None
+
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         """Do the request in a worker; an interpreter that is not there is a failure like any other."""
         try:

@@ -6,11 +6,12 @@ A run that fails never removes what still holds: its findings stand beside those
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from inductoscope.protocol.messages import FindingFound, Message, Progress, RungDone, Target
 from inductoscope.protocol.report import Rung, Status, TargetReport
+from inductoscope.server import freshness
 from inductoscope.server.meaning import Meaning
 from inductoscope.server.positions import Text
 from inductoscope.server.snapshot import Environment, Measurement, Result, TargetView
@@ -33,7 +34,7 @@ class Purpose(enum.Enum):
 class Plan:
     """One run: what is asked of the worker, and which texts its answer will be about.
 
-    `texts` are those of the open documents, `closure` what the files of the program mean, both by path.
+    `texts` are those of the program's files that are open, `closure` what all of them mean, both by path.
     """
 
     request: RunRequest
@@ -43,10 +44,13 @@ class Plan:
     texts: Mapping[str, Text]
     closure: Mapping[str, Meaning]
     fingerprint: str
+    cause: str
 
     def result(self, report: TargetReport, now: float) -> Result:
-        """The answer to this run."""
-        return Result(report, self.generation, self.version, self.texts, now, self.fingerprint)
+        """The answer to this run, or to an earlier one like it."""
+        at = now - report.cached.age_s if report.cached is not None else now
+        files = frozenset(self.closure)
+        return Result(report, self.generation, self.version, self.texts, at, self.fingerprint, self.cause, files)
 
 
 def heard(view: TargetView, plan: Plan, message: Message, now: float) -> TargetView:
@@ -79,6 +83,21 @@ def finished(view: TargetView, plan: Plan, outcome: RunOutcome, now: float) -> T
 def to_retry(view: TargetView) -> TargetView:
     """After its file was saved: somebody wants to see whether what failed works now, changed or not."""
     return view if view.failed is None else replace(view, failed=replace(view.failed, fingerprint=""))
+
+
+def undone(view: TargetView, fingerprint: str) -> TargetView | None:
+    """With the run before the last one in its place, where that was about the program named; None where it was not."""
+    if view.before is None or view.before.fingerprint != fingerprint:
+        return None
+    return replace(view, good=view.before, before=view.good, failed=None, failure=None)
+
+
+def relaid(view: TargetView, fingerprint: str, now: Callable[[str], Text | None]) -> TargetView:
+    """With the answers about the program named told with the lines that it has `now`."""
+    results = {name: result for name in ("good", "failed") if (result := getattr(view, name)) is not None}
+    held = {name: result for name, result in results.items() if result.fingerprint == fingerprint}
+    after = {name: freshness.relaid(result, freshness.texts_of(result, now)) for name, result in held.items()}
+    return replace(view, good=after.get("good", view.good), failed=after.get("failed", view.failed))
 
 
 def over(view: TargetView) -> TargetView:

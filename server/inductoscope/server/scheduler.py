@@ -7,8 +7,9 @@ text.  Each job has a cause, for the log.  Knows nothing of what a job does.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -29,16 +30,22 @@ class Job(Generic[K]):
 class Scheduler(Generic[K]):
     """Starts jobs in the order of their requests while fewer than `limit` run.
 
-    `work` does a job; `on_change` is called after a key got, started, ended or lost one.
+    `work` does a job; `on_change` is called after a key got, started, ended or lost one.  Schedulers that share
+    `generations` never give two jobs the same one.
     """
 
     def __init__(
-        self, work: Callable[[Job[K]], Coroutine[Any, Any, None]], on_change: Callable[[K], None], *, limit: int = 1
+        self,
+        work: Callable[[Job[K]], Coroutine[Any, Any, None]],
+        on_change: Callable[[K], None],
+        *,
+        limit: int = 1,
+        generations: Iterator[int] | None = None,
     ) -> None:
         self._work = work
         self._on_change = on_change
         self._limit = limit
-        self._generation = 0
+        self._generations = itertools.count(1) if generations is None else generations
         self._pending: dict[K, Job[K]] = {}
         self._running: dict[K, tuple[Job[K], asyncio.Task[None]]] = {}
         self._tasks: dict[asyncio.Task[None], Job[K]] = {}  # the running ones, and cancelled ones that have not ended
@@ -46,10 +53,9 @@ class Scheduler(Generic[K]):
 
     def request(self, key: K, cause: str) -> None:
         """Ask for work; an older job of that key is dropped or cancelled."""
-        self._generation += 1
         self._pending.pop(key, None)
-        self._pending[key] = Job(key, cause, self._generation)
-        logger.info("requested key=%s generation=%d cause=%s", key, self._generation, cause)
+        self._pending[key] = job = Job(key, cause, next(self._generations))
+        logger.info("requested key=%s generation=%d cause=%s", key, job.generation, cause)
         self._stop(key, "a newer request")
         self._on_change(key)
         self._fill()

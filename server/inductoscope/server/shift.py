@@ -8,6 +8,8 @@ changed, however little, maps to nothing.
 from __future__ import annotations
 
 import difflib
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from inductoscope.server.positions import Text
@@ -67,10 +69,42 @@ def between(old: Text, new: Text) -> Shift:
     return Shift(tuple(run for run in runs if run.count))
 
 
+class Shifts:
+    """Remembers shifts, the newest ones, of texts with at most `budget` characters in all.  Any thread may ask."""
+
+    def __init__(self, budget: int = 16_000_000) -> None:
+        self._budget = budget
+        self._kept: OrderedDict[tuple[Text, Text], Shift] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def between(self, old: Text, new: Text) -> Shift:
+        """The shift from `old` to `new`."""
+        key = (old, new)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        found = between(old, new)
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > 1 and self.size > self._budget:
+                self._kept.popitem(last=False)
+        return found
+
+    @property
+    def size(self) -> int:
+        """Characters of the texts that are held on to."""
+        return sum(len(old.source) + len(new.source) for old, new in self._kept)
+
+
 def _common(left: tuple[str, ...], right: tuple[str, ...]) -> int:
-    count = 0
-    for a, b in zip(left, right, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
+    """How many items both begin with; compares slices, as a document may have hundreds of thousands of lines."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

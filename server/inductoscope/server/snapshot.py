@@ -32,8 +32,9 @@ class Activity(enum.Enum):
 class Result:
     """What one run found, and which texts it was about.
 
-    `texts` are those of the documents that were open when it started, by path; `version` is that of the target's own
-    document; `at` is the clock's time of the answer, in seconds; `fingerprint` names the program that was run.
+    `files` are those of the program; `texts` those of the ones that were open when it started or that the report speaks
+    of, by path; `version` is that of the target's own document; `at` is the clock's time of the answer, in
+    seconds; `fingerprint` names the program that was run; `cause` says in a few words why it was.
     """
 
     report: TargetReport
@@ -42,6 +43,8 @@ class Result:
     texts: Mapping[str, Text]
     at: float
     fingerprint: str = ""
+    cause: str = ""
+    files: frozenset[str] = frozenset()
 
     def with_text(self, path: str, text: Text) -> Result:
         """Knowing what a file held that was not open when it was run; a text that is known already stands."""
@@ -67,6 +70,7 @@ class TargetView:
 
     `good` is the last run that came through, and stays until the next one does; `before` is the one that came through
     before it; `failed` is a later run that did not; `current` is what a run that is still going has found so far.
+    `cause` says why it is run now, or was last; `took_s` is how many seconds the last run took.
     """
 
     scanned: ScannedTarget
@@ -78,6 +82,8 @@ class TargetView:
     current: Result | None = None
     failure: Failure | None = None
     measured: Measurement | None = None
+    cause: str = ""
+    took_s: float = 0.0
 
     @property
     def target(self) -> Target:
@@ -125,7 +131,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything at one moment; `now` is the clock's time in seconds."""
+    """Everything at one moment; `now` is the clock's time in seconds, `closed` gives the text of a file not open."""
 
     documents: Documents
     files: Mapping[str, FileView]
@@ -135,6 +141,12 @@ class Snapshot:
     trust: Trust = Trust.TRUSTED
     environment: Environment = Environment()
     now: float = 0.0
+    closed: Callable[[str], Text | None] = field(default=lambda path: None, repr=False)
+
+    def text_now(self, path: str) -> Text | None:
+        """The text of a file, unsaved text included; None when there is no such file."""
+        document = self.documents.get(path)
+        return self.closed(path) if document is None else document.text
 
     def targets_in(self, path: str) -> Iterator[TargetView]:
         """The targets defined in an open file, in the order of the file."""
@@ -167,12 +179,9 @@ class Snapshot:
         return line if move is None else move.back(line)
 
     def is_stale(self, result: Result) -> bool:
-        """Whether any text that the result was about has changed since."""
-        return any(
-            document.text != result.texts[path]
-            for path, document in self.documents.by_path.items()
-            if path in result.texts
-        )
+        """Whether a text of the program has changed since."""
+        own = ((path, then) for path, then in result.texts.items() if path in result.files)
+        return any(text != then for path, then in own if (text := self.text_now(path)) is not None)
 
     def moved(self, result: Result, finding: Finding) -> Finding | None:
         """The finding with the lines of the screen, or None when a line of it was edited."""
@@ -190,7 +199,6 @@ class Snapshot:
         return item if move is None else replace(item, line=move.near(item.line))
 
     def _move(self, result: Result, path: str) -> Shift | None:
-        document, then = self.documents.get(path), result.texts.get(path)
-        if document is None or then is None or document.text == then:
-            return None
-        return self.shift(then, document.text)
+        then = result.texts.get(path)
+        now = self.text_now(path) if then is not None else None
+        return None if then is None or now is None or now == then else self.shift(then, now)

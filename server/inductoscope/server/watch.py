@@ -18,6 +18,7 @@ from inductoscope.server import difference, freshness, meaning, planning, shift
 from inductoscope.server.check import Runs
 from inductoscope.server.difference import Difference
 from inductoscope.server.documents import read_source
+from inductoscope.server.folders import PROJECT_FILE
 from inductoscope.server.graph import Dependencies, as_of
 from inductoscope.server.meaning import Meaning
 from inductoscope.server.planning import CheckError, Job, Options, Plan
@@ -25,7 +26,6 @@ from inductoscope.server.ports import Follower
 from inductoscope.server.positions import Text
 from inductoscope.server.scheduler import Job as Task
 from inductoscope.server.scheduler import Scheduler
-from inductoscope.server.watching import PROJECT_FILE
 
 _UNCHECKED = {Status.FAILED, Status.NO_INPUTS, Status.NOT_RUN}
 
@@ -180,7 +180,7 @@ class Watch:
         python = self._options.python or job.settings.python or ""
         program = meaning.program(closure)
         device = request.device if request.own is None else f"{request.device} {request.own.identity}"
-        return freshness.fingerprint(job.target, device, request.rung, (python,), program)
+        return freshness.fingerprint(job.target, (device, request.rung.value, python), program)
 
     def _job_changed(self, _: str) -> None:
         if not self._scheduler.keys:

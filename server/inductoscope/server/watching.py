@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inductoscope.server.clock import Clock, Timer
+from inductoscope.server.folders import PROJECT_FILE
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
@@ -25,8 +26,6 @@ QUIET_S = 0.25
 
 LONGEST_S = 2.0
 """How long changes are gathered when there is no end to them."""
-
-PROJECT_FILE = "pyproject.toml"
 
 _CHANGES = {"created", "modified", "moved", "deleted"}
 """Events that say something; reading a file gives others."""
@@ -133,7 +132,7 @@ class DiskWatcher:
             yield from (file for name, files in self._names.items() if name.startswith(inside) for file in files)
         elif path in self._names:
             yield from self._names[path]
-        elif path.endswith(".py") or Path(path).name == PROJECT_FILE:
+        elif path.endswith(".py") or Path(path).name == PROJECT_FILE or os.path.dirname(path) in self._names:  # noqa: PTH120
             yield path
 
     def _arrange(self) -> None:

@@ -1,0 +1,136 @@
+"""The session's state: texts, targets and what is known of each.  Changed on the event loop only.
+
+Plain data with the queries on it; when something is run and what is shown, others decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inductoscope.protocol.report import Place
+from inductoscope.server.clock import Clock
+from inductoscope.server.documents import Documents, read_source
+from inductoscope.server.folders import Folders
+from inductoscope.server.positions import Text
+from inductoscope.server.programs import Programs
+from inductoscope.server.settings import Settings, Trust
+from inductoscope.server.shift import Shifts
+from inductoscope.server.snapshot import Environment, FileView, Snapshot, TargetView
+from inductoscope.server.targets import Scan, scan
+
+
+class State:
+    """Texts by path, targets by key."""
+
+    def __init__(self, folders: Folders, clock: Clock) -> None:
+        self.folders = folders
+        self.clock = clock
+        self.documents = Documents({})
+        self.files: dict[str, FileView] = {}
+        self.targets: dict[str, TargetView] = {}
+        self.trust = Trust.TRUSTED
+        self.environment = Environment()
+        self.programs = Programs(self.read, folders)
+        self.looked_at: dict[str, Place] = {}
+        self._closed: dict[str, Text | None] = {}
+        self._shifts = Shifts()
+
+    def snapshot(self) -> Snapshot:
+        """Everything as it is now."""
+        closed = self._closed
+
+        def text(path: str) -> Text | None:
+            if path not in closed:
+                source = read_source(path)
+                closed[path] = None if source is None else Text(source)
+            return closed[path]
+
+        return Snapshot(
+            documents=self.documents,
+            files=dict(self.files),
+            targets=dict(self.targets),
+            settings_of=self.folders.settings,
+            shift=self._shifts.between,
+            trust=self.trust,
+            environment=self.environment,
+            now=self.clock.time(),
+            closed=text,
+        )
+
+    def settings(self, key: str) -> Settings:
+        """The settings that apply to a target."""
+        return self.folders.settings(self.targets[key].target.file)
+
+    def keys_of(self, path: str) -> tuple[str, ...]:
+        """The targets that a file defines."""
+        return tuple(key for key, view in self.targets.items() if view.target.file == path)
+
+    def keys_under(self, folder: str) -> tuple[str, ...]:
+        """The targets of a workspace folder."""
+        return tuple(key for key, view in self.targets.items() if self.folders.of(view.target.file) == folder)
+
+    def keys_that_depend_on(self, path: str) -> tuple[str, ...]:
+        """The targets whose programs include a file."""
+        files = self.programs.dependents([path]) | {path}
+        return tuple(key for key, view in self.targets.items() if view.target.file in files)
+
+    def read(self, path: str) -> str | None:
+        """The text of a file, unsaved text included."""
+        document = self.documents.get(path)
+        return read_source(path) if document is None else document.text.source
+
+    def differs_from_disk(self, path: str) -> bool:
+        """Whether an open document says something else than its file."""
+        document = self.documents.get(path)
+        return document is not None and read_source(path) != document.text.source
+
+    def changed(self, paths: frozenset[str]) -> None:
+        """These files say something else, came into being or are gone."""
+        self.programs.changed(paths)
+        self._closed = {path: text for path, text in self._closed.items() if path not in paths}
+
+    def changed_anywhere(self) -> None:
+        """Any file may say something else."""
+        self.programs.changed_anywhere()
+        self._closed = {}
+
+    def adopt(self, path: str) -> None:
+        """Earlier results saw the file of a document that is opened only now: take its text for what they saw."""
+        text = self.documents.by_path[path].text
+        for key, view in self.targets.items():
+            self.targets[key] = view.with_text(path, text)
+
+    def scan(self, path: str) -> tuple[str, ...]:
+        """Look for targets in an open document; returns the keys of those that are gone from it, still in place.
+
+        A text that cannot be read as Python, as often while somebody types, keeps the targets that it had.
+        """
+        document = self.documents.by_path[path]
+        source = document.text.source
+        found = scan(source, path, self.folders.wanted(path))
+        before = self.files.get(path)
+        if before is not None and _is_broken(found):
+            after = replace(before, scan=found)
+        else:
+            after = FileView(found, parsed=found, parsed_text=document.text)
+        self.files[path] = after
+        current = {scanned.target.key: scanned for scanned in after.parsed.targets}
+        for key, scanned in current.items():
+            view = self.targets.get(key)
+            self.targets[key] = TargetView(scanned) if view is None else replace(view, scanned=scanned)
+        return tuple(key for key in self.keys_of(path) if key not in current)
+
+    def close(self, path: str) -> None:
+        """A document is closed; its targets are gone already."""
+        self.files.pop(path, None)
+        self.looked_at.pop(path, None)
+        self.documents = self.documents.closed(path)
+        self.changed(frozenset({path}))
+        self.programs.retain(view.target for view in self.targets.values())
+        known = self.programs.files
+        self._closed = {path: text for path, text in self._closed.items() if path in known}
+
+
+def _is_broken(found: Scan) -> bool:
+    """Whether a file could not be read as Python."""
+    return not found.targets and any(finding.code == "scan-error" for finding in found.findings)
