@@ -29,11 +29,12 @@ from inductoscope.protocol.report import (
     Timing,
     ValueFact,
 )
+from inductoscope.server.extensions import Health, TargetState
 from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, kernel_documents, lens, status
 from inductoscope.server.features.actions import ActionKind
 from inductoscope.server.features.commands import CommandName
 from inductoscope.server.features.markup import Markup, Words, write
-from inductoscope.server.settings import InlayHints, RunMode, Trust
+from inductoscope.server.settings import RunMode, Trust
 from support.session import Harness, found, place
 
 PATH = "/w/model.py"
@@ -237,6 +238,9 @@ async def test_lens_sums_up_the_first_versions_of_the_forward_pass() -> None:
     assert titles(h) == [
         "H200 (simulated): 1 graph, 37 ops in 1 kernel, 0 breaks, 1 recompile",
         "Benchmark compiled vs eager",
+        "Kernels",
+        "Guards",
+        "Timeline",
     ]
 
 
@@ -246,7 +250,7 @@ async def test_lens_tells_what_an_edit_changed() -> None:
     h.save()
     (await h.runner.next()).finish(kernels=(kernel("a"),), graphs=(Graph("0/0", "forward", PATH, 6, 5),))
     await h.settled()
-    assert titles(h)[0] == "H200 (simulated): 1 graph, 5 ops in 1 kernel, 0 breaks (before: 2 kernels)"
+    assert titles(h)[0] == "H200 (simulated): 1 graph, 5 ops in 1 kernel, 0 breaks (since the last run: 2 -> 1 kernel)"
     h.save()
     h.session.check()
     (await h.runner.next()).finish(kernels=(kernel("a"),), graphs=(Graph("0/0", "forward", PATH, 6, 5),))
@@ -336,11 +340,15 @@ async def test_actions_offer_what_lenses_do_and_say_why_not() -> None:
         (ActionKind.CHECK, None),
         (ActionKind.BENCHMARK, None),
         (ActionKind.SHOW_KERNELS, None),
+        (ActionKind.SHOW_GUARDS, None),
+        (ActionKind.SHOW_TIMELINE, None),
     ]
     assert [item.command.name for item in found_actions if item.command] == [
         CommandName.CHECK,
         CommandName.BENCHMARK,
         CommandName.SHOW_KERNELS,
+        CommandName.SHOW_GUARDS,
+        CommandName.SHOW_TIMELINE,
     ]
     h.session.trust(Trust.UNTRUSTED)
     reasons = {item.kind: item.disabled for item in actions.actions(h.session.snapshot(), PATH, 6, 6)}
@@ -370,11 +378,11 @@ async def test_a_graph_is_a_document_whose_operators_lead_to_their_line_as_it_is
     h = await checked(fx_graphs=(FxGraph("0/0", Stage.CAPTURED, Phase.FORWARD, 1, (node,)),))
     moved = h.edit(MODEL.replace("    import torch\n", "    import torch\n    import math\n", 1))
     snapshot = h.session.snapshot()
-    (target,) = explore.explore(snapshot, PATH)["targets"]
-    assert target["report"]["fx_graphs"][0]["nodes"] == []
-    (listed,) = target["graphs"]
-    assert (listed["stage"], listed["ops"]) == ("captured", 1)
-    address = artifacts.parse(listed["uri"])
+    (target,) = explore.explore(snapshot, PATH).targets
+    assert target.report is not None and target.report.fx_graphs[0].nodes == ()
+    (listed,) = target.graphs
+    assert (listed.stage, listed.ops, listed.language) == (Stage.CAPTURED, 1, "python")
+    address = artifacts.parse(listed.uri)
     assert address is not None
     lines = artifacts.content(snapshot, address).split("\n")
     at = next(number for number, line in enumerate(lines, 1) if "torch.relu(x)" in line)
@@ -385,22 +393,22 @@ async def test_a_graph_is_a_document_whose_operators_lead_to_their_line_as_it_is
 async def test_explore_gives_the_report_and_where_its_lines_went() -> None:
     h = await checked(found(LINES["add"], "broken"))
     moved = h.edit(MODEL.replace("    import torch\n", "    import torch\n    import math\n", 1))
-    (target,) = explore.explore(h.session.snapshot(), PATH)["targets"]
-    assert (target["name"], target["line"], target["stale"]) == ("Model.forward", moved["forward"], True)
-    assert target["lines"] == {str(LINES["add"]): moved["add"]}
-    assert target["report"]["findings"][0]["message"] == "broken"
+    (target,) = explore.explore(h.session.snapshot(), PATH).targets
+    assert (target.name, target.line, target.stale) == ("Model.forward", moved["forward"], True)
+    assert target.lines == {str(LINES["add"]): moved["add"]}
+    assert target.report is not None and target.report.findings[0].message == "broken"
 
 
 async def test_status_tells_every_target_and_the_interpreter() -> None:
     h = await checked()
     now = status.status(h.session.snapshot())
-    assert (now["health"], now["quiescent"], now["torch"], now["device"]) == ("ok", True, "2.13.0", "sim:H200")
-    assert now["message"] == "torch 2.13.0, H200 (simulated)"
-    assert [(item["name"], item["state"], item["line"]) for item in now["targets"]] == [("Model.forward", "checked", 6)]
+    assert (now.health, now.quiescent, now.torch, now.device) == (Health.OK, True, "2.13.0", "sim:H200")
+    assert now.message == "torch 2.13.0, H200 (simulated)"
+    assert [(item.name, item.state, item.line) for item in now.targets] == [("Model.forward", TargetState.CHECKED, 6)]
     h.save()
     h.session.check()
     now = status.status(h.session.snapshot())
-    assert (now["quiescent"], now["targets"][0]["state"]) == (False, "checking")
+    assert (now.quiescent, now.targets[0].state) == (False, TargetState.CHECKING)
 
 
 def value(line: int, text: str, name: str | None = None, **changes: Any) -> ValueFact:
@@ -452,5 +460,5 @@ async def test_hints_move_with_the_text_and_go_with_an_edited_line() -> None:
 
 async def test_hints_can_be_turned_off() -> None:
     h = await checked(values=(value(LINES["relu"], "f32[4, 8]", "y"),))
-    await h.configure(device="sim:H200", inlay_hints=InlayHints.OFF)
+    await h.configure(device="sim:H200", inlay_hints=frozenset())
     assert inlay_hints.inlay_hints(h.session.snapshot(), PATH) == ()

@@ -20,6 +20,7 @@ from inductoscope.protocol.report import (
     Remark,
     Resources,
 )
+from inductoscope.server.extensions import LinesResult, ProgramLine
 from inductoscope.server.features import artifacts, explore, hover, kernel_documents
 from inductoscope.server.features.artifacts import Address, Spot
 from inductoscope.server.features.markup import Markup, write
@@ -106,8 +107,8 @@ def read(h: Harness, name: str) -> str:
 async def test_every_artifact_has_an_address_of_its_own(store: KernelStore) -> None:
     other = kernel(graph="1/0", source=SOURCE.replace("0)", "1)"))
     h = await checked(kernel(), kernel(graph="0/1"), other)
-    (target,) = explore.explore(h.session.snapshot(), PATH)["targets"]
-    uris = [document["uri"] for document in target["documents"]]
+    (target,) = explore.explore(h.session.snapshot(), PATH).targets
+    uris = [document.uri for document in target.documents]
     assert len(uris) == len(set(uris)) == 2 * (1 + 2 * len(kernel_documents.texts.STAGES[:5]))
     names = {uri.rpartition("/")[2] for uri in uris}
     assert {f"{NAME}.py", f"{NAME}.ptx", f"{NAME}.sass", f"{NAME}.XBLOCK512-w4-s1.ptx"} <= names
@@ -151,11 +152,9 @@ async def test_lines_follow_the_text_on_screen(store: KernelStore) -> None:
     h = await checked(kernel())
     h.edit(MODEL.replace("    import torch\n", "    # a comment\n    import torch\n", 1))
     found = explore.lines(h.session.snapshot(), address(f"{NAME}.ptx"))
-    (place,) = found["model"]["3"]
-    assert place["file"] == PATH
-    assert place["line"] == 8
-    assert found["kernel"] == {"5": 3, "6": 3}
-    assert explore.lines(h.session.snapshot(), address("nothing.ptx")) == {"kernel": {}, "ptx": {}, "model": {}}
+    assert found.model["3"] == (ProgramLine(PATH, 8),)
+    assert found.kernel == {"5": 3, "6": 3}
+    assert explore.lines(h.session.snapshot(), address("nothing.ptx")) == LinesResult()
 
 
 async def test_a_run_that_changes_nothing_of_a_text_is_no_new_revision(store: KernelStore) -> None:

@@ -8,7 +8,7 @@ import pytest
 from inductoscope.protocol.report import Rung
 from inductoscope.server.config import Probing
 from inductoscope.server.folders import Folders
-from inductoscope.server.settings import InlayHints, RunMode, Settings, read
+from inductoscope.server.settings import RunMode, Settings, read
 from support.session import FakeRunner
 
 
@@ -35,7 +35,7 @@ def test_every_setting_is_read() -> None:
         memory_bytes=2 * 2**20,
         show=frozenset({"missed-fusion"}),
         hide=frozenset({"recompile"}),
-        inlay_hints=InlayHints.OFF,
+        inlay_hints=frozenset(),
         probe=Probing.OFF,
     )
     assert read(value).problems == ()

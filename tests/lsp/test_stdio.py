@@ -118,6 +118,9 @@ async def test_hover_and_lens_of_a_checked_model(tmp_path: Path, profile: Profil
         assert titles == [
             "H200 (simulated): 1 graph, 2 ops in 1 kernel, 0 breaks",
             "Benchmark compiled vs eager",
+            "Kernels",
+            "Guards",
+            "Timeline",
         ]
 
 
@@ -157,6 +160,8 @@ async def test_what_is_impossible_is_disabled_with_a_reason(tmp_path: Path) -> N
             "source.inductoscope.check",
             "source.inductoscope.benchmark",
             "source.inductoscope.showKernels",
+            "source.inductoscope.showGuards",
+            "source.inductoscope.showTimeline",
         }
         assert "No example inputs" in reasons["source.inductoscope.benchmark"]
 

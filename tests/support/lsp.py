@@ -105,8 +105,10 @@ class Editor:
         return None if found is None else found.contents.value
 
     async def lenses(self, name: str) -> list[types.CodeLens]:
+        """All lenses, those without a command resolved as an editor does when they come into view."""
         params = types.CodeLensParams(self.document(name))
-        return list(await self.request(types.TEXT_DOCUMENT_CODE_LENS, params) or [])
+        found = await self.request(types.TEXT_DOCUMENT_CODE_LENS, params) or []
+        return [lens if lens.command else await self.request(types.CODE_LENS_RESOLVE, lens) for lens in found]
 
     async def actions(self, name: str, line: int, only: list[str] | None = None) -> list[types.CodeAction]:
         at = types.Position(line - 1, 0)

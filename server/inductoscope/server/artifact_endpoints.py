@@ -17,14 +17,15 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from inductoscope.protocol import codec
-from inductoscope.server import to_lsp
+from inductoscope.server import extensions, to_lsp
 from inductoscope.server.editor import LspEditor
+from inductoscope.server.extensions import ARTIFACT_SCHEME
 from inductoscope.server.features import artifacts, explore, highlighting, languages, outline
 from inductoscope.server.features.artifacts import Address
 from inductoscope.server.positions import Text
 from inductoscope.server.session import Session
 from inductoscope.server.snapshot import Snapshot
-from inductoscope.server.transport import SCHEME, Server
+from inductoscope.server.transport import Server
 
 KEPT = 16
 """Texts that are kept; an editor asks about the one that is being looked at."""
@@ -49,7 +50,7 @@ class ArtifactEndpoints:
             types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: self.symbols,
             types.TEXT_DOCUMENT_FOLDING_RANGE: self.folds,
             types.TEXT_DOCUMENT_DOCUMENT_LINK: self.links,
-            "inductoscope/lines": self.lines,
+            extensions.LINES: self.lines,
         }
         for method, handler in handlers.items():
             self._server.feature(method)(functools.partial(handler))
@@ -57,7 +58,7 @@ class ArtifactEndpoints:
 
     def registrations(self) -> list[types.Registration]:
         """What a client is to send for generated documents, where it lets itself be told so later."""
-        selector = [types.TextDocumentFilterScheme(scheme=SCHEME)]
+        selector = [types.TextDocumentFilterScheme(scheme=ARTIFACT_SCHEME)]
         options: dict[str, Any] = {
             types.TEXT_DOCUMENT_DEFINITION: types.DefinitionRegistrationOptions(document_selector=selector),
             types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: types.DocumentSymbolRegistrationOptions(document_selector=selector),
@@ -67,7 +68,7 @@ class ArtifactEndpoints:
                 to_lsp.LEGEND, document_selector=selector, full=True
             ),
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT: types.TextDocumentContentRegistrationOptions(
-                schemes=[SCHEME], id="content"
+                schemes=[ARTIFACT_SCHEME], id="content"
             ),
         }
         return [

@@ -15,10 +15,12 @@ from typing import Any
 import platformdirs
 from lsprotocol import types
 
-from inductoscope.server import to_lsp
+from inductoscope.protocol import codec
+from inductoscope.server import extensions, to_lsp
 from inductoscope.server.clock import Clock
 from inductoscope.server.diagnostics import Shown
 from inductoscope.server.documents import read_source, uri_of
+from inductoscope.server.extensions import Status
 from inductoscope.server.features import artifacts, status
 from inductoscope.server.features.artifacts import Address
 from inductoscope.server.ports import Progress
@@ -29,8 +31,6 @@ from inductoscope.server.to_lsp import Profile, Where
 from inductoscope.server.transport import Server
 
 logger = logging.getLogger("inductoscope.editor")
-
-STATUS = "inductoscope/status"
 
 
 class LspEditor:
@@ -44,7 +44,7 @@ class LspEditor:
         self._read: dict[Address, tuple[int | str, ...]] = {}
         self._moments: dict[Address, tuple[int, ...]] = {}
         self._written: dict[str, Address] = {}
-        self._told: dict[str, Any] | None = None
+        self._told: Status | None = None
         self._cancels: dict[str, Callable[[], None]] = {}
 
     def where(self, snapshot: Snapshot) -> Where:
@@ -87,7 +87,7 @@ class LspEditor:
             now = status.status(snapshot)
             if now != self._told:
                 self._told = now
-                self._server.protocol.notify(STATUS, now)
+                self._server.protocol.notify(extensions.STATUS, codec.to_json(now))
         for address, revision in self._read.items():
             if artifacts.moment(snapshot, address) == self._moments[address]:
                 continue

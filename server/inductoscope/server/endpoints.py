@@ -13,23 +13,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import attrs
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from inductoscope.protocol import codec
-from inductoscope.server import settings, to_lsp
+from inductoscope.server import extensions, settings, to_lsp
 from inductoscope.server.artifact_endpoints import ArtifactEndpoints
 from inductoscope.server.documents import path_of, uri_of
 from inductoscope.server.editor import LspEditor
+from inductoscope.server.extensions import ARTIFACT_SCHEME, SyncedTarget, SyncResult
 from inductoscope.server.features import actions, artifacts, explore, hover, inlay_hints, lens
 from inductoscope.server.features.actions import ActionKind
-from inductoscope.server.features.commands import CommandName, obstacle
+from inductoscope.server.features.commands import PAGES, CommandName, obstacle
+from inductoscope.server.features.inlay_hints import InlayHint
 from inductoscope.server.folders import NO_FOLDER, Folders
 from inductoscope.server.session import Session
 from inductoscope.server.settings import Trust
-from inductoscope.server.snapshot import TargetView
+from inductoscope.server.snapshot import Snapshot, TargetView
 from inductoscope.server.to_lsp import BadArgumentsError, Subject
-from inductoscope.server.transport import SCHEME, Server
+from inductoscope.server.transport import Server
 from inductoscope.server.watching import Following
 
 logger = logging.getLogger("inductoscope.endpoints")
@@ -76,10 +79,12 @@ class Endpoints:
             types.WINDOW_WORK_DONE_PROGRESS_CANCEL: self.cancel_progress,
             types.TEXT_DOCUMENT_HOVER: self.hover,
             types.TEXT_DOCUMENT_CODE_LENS: self.code_lens,
+            types.CODE_LENS_RESOLVE: self.resolve_lens,
             types.TEXT_DOCUMENT_INLAY_HINT: self.inlay_hint,
-            "inductoscope/sync": self.sync,
-            "inductoscope/explore": self.explore,
-            "inductoscope/trust": self.trust,
+            types.INLAY_HINT_RESOLVE: self.resolve_hint,
+            extensions.SYNC: self.sync,
+            extensions.EXPLORE: self.explore,
+            extensions.TRUST: self.trust,
         }
         # pygls marks what it registers, which only a wrapper of a bound method lets it do.
         for method, handler in handlers.items():
@@ -94,6 +99,9 @@ class Endpoints:
             CommandName.CHECK: self.check,
             CommandName.BENCHMARK: self.benchmark,
             CommandName.SHOW_KERNELS: self.show_kernels,
+            CommandName.SHOW_GUARDS: self.show_guards,
+            CommandName.SHOW_TIMELINE: self.show_timeline,
+            CommandName.SHOW_DOCUMENT: self.show_document,
             CommandName.RESTART: self.restart,
         }
         # pygls asks `issubclass` of the first parameter's type, and `Any` is no class before Python 3.11.
@@ -116,7 +124,7 @@ class Endpoints:
 
     async def initialized(self, _: types.InitializedParams) -> None:
         """Learn the settings; only then may anything run."""
-        registrations = [*self._artifacts.registrations(), *self._watching()]
+        registrations = [*self._artifacts.registrations(), *self._watching(), *self._listening()]
         if registrations:
             self._server.client_register_capability(types.RegistrationParams(registrations))
         await self._pull_settings()
@@ -133,6 +141,13 @@ class Endpoints:
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         return [types.Registration("watch-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)]
 
+    def _listening(self) -> list[types.Registration]:
+        """Some clients tell of changed settings only when they are asked to."""
+        if not self._editor.profile.tells_settings:
+            return []
+        options = types.DidChangeConfigurationRegistrationOptions(SECTION)
+        return [types.Registration("settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, options)]
+
     def _announce(self, capabilities: types.ServerCapabilities) -> None:
         """Leave out what is registered later for generated documents only."""
         registered = self._editor.profile.registers
@@ -141,7 +156,7 @@ class Endpoints:
                 setattr(capabilities, name, None)
         content = types.WORKSPACE_TEXT_DOCUMENT_CONTENT
         if self._editor.profile.content and content not in registered and capabilities.workspace is not None:
-            capabilities.workspace.text_document_content = types.TextDocumentContentOptions(schemes=[SCHEME])
+            capabilities.workspace.text_document_content = types.TextDocumentContentOptions(schemes=[ARTIFACT_SCHEME])
 
     # Settings
 
@@ -242,17 +257,47 @@ class Endpoints:
         path, snapshot = self._open_path(params.text_document.uri), self._session.snapshot()
         if path is None:
             return []
-        where = self._editor.where(snapshot)
-        return [to_lsp.code_lens(item, path, where) for item in lens.lenses(snapshot, path)]
+        where, client = self._editor.where(snapshot), self._editor.profile
+        return [to_lsp.code_lens(item, path, where, client) for item in lens.lenses(snapshot, path)]
+
+    def resolve_lens(self, params: types.CodeLens) -> types.CodeLens:
+        """A lens with what it says now."""
+        snapshot, kept = self._session.snapshot(), to_lsp.kept(params.data)
+        path = self._open_path(kept.uri) if kept is not None else None
+        if path is None or kept is None:
+            return types.CodeLens(params.range, types.Command("", ""))  # the document was closed meanwhile
+        now = (item for item in lens.lenses(snapshot, path) if to_lsp.lens_key(item) == kept.key)
+        item = next(now, None)
+        if item is None:
+            return types.CodeLens(params.range, types.Command("", ""))  # its target is gone
+        return to_lsp.code_lens(item, path, self._editor.where(snapshot), to_lsp.WHOLE)
 
     def inlay_hint(self, params: types.InlayHintParams) -> list[types.InlayHint]:
-        """What the variables of a range are."""
+        """What the variables and lines of a range are."""
         path, snapshot = self._open_path(params.text_document.uri), self._session.snapshot()
         if path is None:
             return []
-        first, last, where = params.range.start.line + 1, params.range.end.line + 1, self._editor.where(snapshot)
+        first, last = params.range.start.line + 1, params.range.end.line + 1
         found = (hint for hint in inlay_hints.inlay_hints(snapshot, path) if first <= hint.line <= last)
-        return [to_lsp.inlay_hint(hint, path, where) for hint in found]
+        if self._editor.profile.resolves_hints:
+            return [to_lsp.inlay_hint(hint, path, self._editor.where(snapshot)) for hint in found]
+        return [self._whole_hint(snapshot, path, hint) for hint in found]
+
+    def resolve_hint(self, params: types.InlayHint) -> types.InlayHint:
+        """A hint with its tooltip and where it leads; as it is when it is gone."""
+        snapshot, kept = self._session.snapshot(), to_lsp.kept(params.data)
+        path = self._open_path(kept.uri) if kept is not None else None
+        if path is None or kept is None:
+            return params
+        now = (hint for hint in inlay_hints.inlay_hints(snapshot, path) if to_lsp.hint_key(hint) == kept.key)
+        hint = next(now, None)
+        if hint is None:
+            return params
+        return attrs.evolve(self._whole_hint(snapshot, path, hint), position=params.position)  # the client may move it
+
+    def _whole_hint(self, snapshot: Snapshot, path: str, hint: InlayHint) -> types.InlayHint:
+        leads_to = inlay_hints.leads_to(snapshot, hint) if self._editor.profile.content else None
+        return to_lsp.whole_hint(hint, path, self._editor.where(snapshot), self._editor.profile, leads_to)
 
     def code_action(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What can be done at a place."""
@@ -273,15 +318,17 @@ class Endpoints:
         subject = _subject(params)
         snapshot = await self._session.settled(subject.path, subject.version)
         document = snapshot.documents.get(subject.path)
-        targets = [
-            {"name": view.target.name, "status": codec.to_json(view.settled.report.status) if view.settled else None}
+        targets = tuple(
+            SyncedTarget(view.target.name, view.settled.report.status.value if view.settled else None)
             for view in snapshot.targets_in(subject.path)
-        ]
-        return {"version": document.version if document else None, "targets": targets}
+        )
+        done: dict[str, Any] = codec.to_json(SyncResult(document.version if document else None, targets))
+        return done
 
     def explore(self, params: Any) -> dict[str, Any]:
         """All facts of a document."""
-        return explore.explore(self._session.snapshot(), _subject(params).path)
+        found: dict[str, Any] = codec.to_json(explore.explore(self._session.snapshot(), _subject(params).path))
+        return found
 
     # Commands
 
@@ -306,10 +353,31 @@ class Endpoints:
 
     def show_kernels(self, *arguments: object) -> str | None:
         """Open the report of a target; returns its address."""
-        subject = self._possible(CommandName.SHOW_KERNELS, arguments)
+        return self._show_page(CommandName.SHOW_KERNELS, arguments)
+
+    def show_guards(self, *arguments: object) -> str | None:
+        """Open what a target is held to; returns its address."""
+        return self._show_page(CommandName.SHOW_GUARDS, arguments)
+
+    def show_timeline(self, *arguments: object) -> str | None:
+        """Open where the time went; returns its address."""
+        return self._show_page(CommandName.SHOW_TIMELINE, arguments)
+
+    def _show_page(self, name: CommandName, arguments: tuple[object, ...]) -> str | None:
+        subject = self._possible(name, arguments)
+        return self._show(subject, PAGES[name].value) if subject is not None else None
+
+    def show_document(self, *arguments: object) -> str | None:
+        """Open a document of a target by its name; returns its address."""
+        subject = self._possible(CommandName.SHOW_DOCUMENT, arguments)
         if subject is None:
             return None
-        address = artifacts.Address(subject.path, subject.target or "", artifacts.REPORT)
+        if subject.document is None:
+            raise JsonRpcInvalidParams('Expected the name of a "document" of the target.')
+        return self._show(subject, subject.document)
+
+    def _show(self, subject: Subject, name: str) -> str:
+        address = artifacts.Address(subject.path, subject.target or "", name)
         return self._editor.show(self._session.snapshot(), address)
 
     async def restart(self) -> None:

@@ -1,6 +1,7 @@
 """What the user can set, read from plain JSON values.
 
-A wrong value never breaks anything: it is reported in a sentence and the default stands.  Knows no LSP types.
+A wrong value never breaks anything: it is reported in a sentence and the default stands.  `KEYS` is the one list of
+settings: `docs/settings.md` and the manifest of the VS Code extension are made from it.  Knows no LSP types.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from inductoscope.protocol import devices, own_devices
 from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.report import Rung
 from inductoscope.server.config import CHECK_RUNGS, Config, Probing
+
+E = TypeVar("E", bound=enum.Enum)
 
 
 class RunMode(enum.Enum):
@@ -25,11 +28,20 @@ class RunMode(enum.Enum):
     MANUAL = "manual"
 
 
-class InlayHints(enum.Enum):
-    """What is shown inside of the text."""
+class Hints(enum.Enum):
+    """What can be shown inside of the text."""
 
     SHAPES = "shapes"
-    OFF = "off"
+    KERNELS = "kernels"
+
+
+class Effect(enum.Enum):
+    """What a change of a setting does at once; nothing ever restarts the server."""
+
+    WORKERS = "ends the workers of the folder and checks again"
+    RUNS = "checks again"
+    NEXT_RUN = "holds from the next run on"
+    DISPLAY = "changes what is shown"
 
 
 class Trust(enum.Enum):
@@ -41,7 +53,7 @@ class Trust(enum.Enum):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one workspace folder; `docs/lsp-extensions.md` describes each.
+    """The settings of one workspace folder; `docs/settings.md` describes each.
 
     `memory_bytes` is None where nothing is set: the runner then keeps to a part of the machine's memory.  `own` is the
     GPU that `device` names where the project describes it.
@@ -55,7 +67,7 @@ class Settings:
     memory_bytes: int | None = None
     show: frozenset[str] = frozenset()
     hide: frozenset[str] = frozenset()
-    inlay_hints: InlayHints = InlayHints.SHAPES
+    inlay_hints: frozenset[Hints] = frozenset({Hints.SHAPES})
     probe: Probing = Probing.ON
     own: OwnDevice | None = None
 
@@ -90,12 +102,15 @@ class Settings:
 
     def needs_new_workers(self, other: Settings) -> bool:
         """Whether going from these settings to `other` makes the present workers useless."""
-        return self.interpreter != other.interpreter
+        return self._differs(other, Effect.WORKERS)
 
     def needs_new_runs(self, other: Settings) -> bool:
         """Whether going from these settings to `other` makes the present results out of date."""
-        mine, theirs = ((one.interpreter, one.device, one.rung, one.probe) for one in (self, other))
-        return mine != theirs
+        return self._differs(other, Effect.WORKERS) or self._differs(other, Effect.RUNS)
+
+    def _differs(self, other: Settings, effect: Effect) -> bool:
+        names = [key.attribute for key in KEYS if key.effect is effect]
+        return any(getattr(self, name) != getattr(other, name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -135,25 +150,23 @@ def _device(value: Any) -> str:
         raise _UnfitError(f"a device ({error})") from None
 
 
-def _run_mode(value: Any) -> RunMode:
+def _one_of(choices: type[E]) -> Callable[[Any], E]:
+    def read_choice(value: Any) -> E:
+        try:
+            return choices(value)
+        except ValueError:
+            raise _UnfitError("one of " + ", ".join(str(choice.value) for choice in choices)) from None
+
+    return read_choice
+
+
+def _hints(value: Any) -> frozenset[Hints]:
+    """The categories; `"off"` stands for none."""
+    listed = [] if value == "off" else [value] if isinstance(value, str) else value
     try:
-        return RunMode(value)
-    except ValueError:
-        raise _UnfitError("one of " + ", ".join(mode.value for mode in RunMode)) from None
-
-
-def _inlay_hints(value: Any) -> InlayHints:
-    try:
-        return InlayHints(value)
-    except ValueError:
-        raise _UnfitError("one of " + ", ".join(choice.value for choice in InlayHints)) from None
-
-
-def _probing(value: Any) -> Probing:
-    try:
-        return Probing(value)
-    except ValueError:
-        raise _UnfitError("one of " + ", ".join(choice.value for choice in Probing)) from None
+        return frozenset(map(Hints, listed))
+    except (ValueError, TypeError):
+        raise _UnfitError("an array of " + ", ".join(hint.value for hint in Hints)) from None
 
 
 def _rung(value: Any) -> Rung:
@@ -176,26 +189,144 @@ def _mebibytes(value: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class _Key:
+class Key:
+    """A setting: its name and attribute, what a value of it has to be (JSON Schema), and what it means (Markdown).
+
+    `choices` says of each value of an enumeration what it does.  `sensitive` ones are not taken from a workspace that
+    is not trusted.
+    """
+
     name: str
     attribute: str
+    effect: Effect
+    schema: dict[str, Any]
+    default: Any
+    meaning: str
     read: Callable[[Any], Any] = field(repr=False)
+    choices: dict[str, str] = field(default_factory=dict)
+    sensitive: bool = False
 
 
-_KEYS = (
-    _Key("interpreter", "interpreter", _words),
-    _Key("device", "device", _device),
-    _Key("run", "run", _run_mode),
-    _Key("rung", "rung", _rung),
-    _Key("timeout", "timeout_s", _seconds),
-    _Key("memory", "memory_bytes", _mebibytes),
-    _Key("show", "show", _codes),
-    _Key("hide", "hide", _codes),
-    _Key("inlayHints", "inlay_hints", _inlay_hints),
-    _Key("probe", "probe", _probing),
+_CODE_LIST = {"type": "array", "uniqueItems": True}
+
+KEYS = (
+    Key(
+        "interpreter",
+        "interpreter",
+        Effect.WORKERS,
+        {"type": "array", "items": {"type": "string"}},
+        [],
+        'The command that starts the Python that has your `torch`, word by word, such as `[".venv/bin/python"]` or '
+        '`["conda", "run", "--no-capture-output", "-n", "torch", "python"]`. When empty it is found: `python` of the '
+        "project, an active virtual environment, `.venv` or `venv` in the folder, the first Python on `PATH`.",
+        _words,
+        sensitive=True,
+    ),
+    Key(
+        "device",
+        "device",
+        Effect.RUNS,
+        {
+            "type": "string",
+            "pattern": "^(auto|cpu|cuda|sim:.+)$",
+            "patternErrorMessage": "One of auto, cpu, cuda, or sim:NAME such as sim:H200.",
+        },
+        "auto",
+        "What to compile for: `auto`, `cpu`, `cuda`, or a simulated GPU as `sim:NAME`, such as `sim:H200`. A simulated "
+        "GPU needs no GPU in the machine.",
+        _device,
+    ),
+    Key(
+        "run",
+        "run",
+        Effect.NEXT_RUN,
+        {"type": "string"},
+        RunMode.ON_SAVE.value,
+        "When your program is run to see what becomes of it.",
+        _one_of(RunMode),
+        {
+            "onSave": "When a file is opened or saved.",
+            "onType": "While typing, once the typing pauses.",
+            "manual": "Only when asked for by a command.",
+        },
+    ),
+    Key(
+        "rung",
+        "rung",
+        Effect.RUNS,
+        {"type": "string"},
+        Rung.ASSEMBLE.value,
+        "How far a check goes. Each step costs more and answers more.",
+        _rung,
+        {
+            "capture": "Capture the graphs: breaks, guards, recompiles. Quickest.",
+            "lower": "Also generate the kernels: fusion groups, kernel source.",
+            "assemble": "Also assemble the kernels for the device: registers, spills, occupancy.",
+        },
+    ),
+    Key(
+        "timeout",
+        "timeout_s",
+        Effect.NEXT_RUN,
+        {"type": "number", "exclusiveMinimum": 0},
+        120,
+        "Seconds after which a run of your program is ended.",
+        _seconds,
+    ),
+    Key(
+        "memory",
+        "memory_bytes",
+        Effect.NEXT_RUN,
+        {"type": "integer", "minimum": 0},
+        0,
+        "MiB of memory after which a run of your program is ended; `0`: four fifths of the machine's.",
+        _mebibytes,
+    ),
+    Key(
+        "show",
+        "show",
+        Effect.DISPLAY,
+        {**_CODE_LIST, "items": {"type": "string", "enum": [one.name for one in CODES.values() if not one.shown]}},
+        [],
+        "Findings to show that are left out by default.",
+        _codes,
+    ),
+    Key(
+        "hide",
+        "hide",
+        Effect.DISPLAY,
+        {**_CODE_LIST, "items": {"type": "string", "enum": list(CODES)}},
+        [],
+        "Findings to leave out, by code, such as `specialized`.",
+        _codes,
+    ),
+    Key(
+        "inlayHints",
+        "inlay_hints",
+        Effect.DISPLAY,
+        {**_CODE_LIST, "items": {"type": "string", "enum": [hint.value for hint in Hints]}},
+        [Hints.SHAPES.value],
+        "What is shown inside of the text.",
+        _hints,
+        {
+            "shapes": "The dtype and the sizes of each variable that was compiled, beside it.",
+            "kernels": "The kernel that a line became with its predicted time, behind it.",
+        },
+    ),
+    Key(
+        "probe",
+        "probe",
+        Effect.RUNS,
+        {"type": "string"},
+        Probing.ON.value,
+        "Whether to find out what other sizes of the inputs would do: one more compilation, one for each size, or "
+        "none.",
+        _one_of(Probing),
+        {"on": "Try other sizes of the inputs after a run, when all else is shown.", "off": "Do not."},
+    ),
 )
 
-NAMES = tuple(key.name for key in _KEYS)
+NAMES = tuple(key.name for key in KEYS)
 
 
 def read(value: Any) -> Read:
@@ -206,7 +337,7 @@ def read(value: Any) -> Read:
         return Read(Settings(), ("The setting inductoscope should be an object; the defaults are used.",))
     found: dict[str, Any] = {}
     problems: list[str] = []
-    for key in _KEYS:
+    for key in KEYS:
         if value.get(key.name) is None:
             continue
         try:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import attrs
 from lsprotocol import types
 
 from inductoscope.protocol import codec
 from inductoscope.protocol.report import Finding, Severity
 from inductoscope.server.diagnostics import Shown
 from inductoscope.server.documents import path_of
+from inductoscope.server.features import artifacts
 from inductoscope.server.features.actions import Action
 from inductoscope.server.features.artifacts import Spot
 from inductoscope.server.features.commands import Command
@@ -27,6 +29,7 @@ from inductoscope.server.features.markup import Markup, write
 from inductoscope.server.features.outline import Fold, Symbol, SymbolKind
 from inductoscope.server.features.references import Reference
 from inductoscope.server.positions import Encoding, Text, to_client
+from inductoscope.server.settings import Hints
 
 SOURCE = "inductoscope"
 
@@ -72,6 +75,9 @@ class Profile:
     content: bool = False
     watches_files: bool = False
     nested_symbols: bool = False
+    resolves_lenses: bool = False
+    resolves_hints: bool = False
+    tells_settings: bool = False
     registers: frozenset[str] = frozenset()
 
 
@@ -102,6 +108,12 @@ def profile(capabilities: types.ClientCapabilities, encoding: str | None) -> Pro
     )
 
 
+def _resolves(capability: Any, *properties: str) -> bool:
+    """Whether the client asks for these parts of something when it needs them."""
+    support = capability.resolve_support if capability is not None else None
+    return support is not None and set(properties) <= set(support.properties)
+
+
 def _registrable(
     document: types.TextDocumentClientCapabilities, workspace: types.WorkspaceClientCapabilities
 ) -> Iterator[tuple[str, bool]]:
@@ -116,6 +128,10 @@ def _registrable(
     }
     for method, capability in capabilities.items():
         yield method, bool(capability and capability.dynamic_registration)
+
+
+WHOLE = Profile()
+"""A client that is given everything at once."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +263,7 @@ def diagnostic(shown: Shown, where: Where, client: Profile) -> types.Diagnostic:
         message=_message(finding),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,
-        code_description=types.CodeDescription(finding.link) if finding.link else None,
+        code_description=_description(finding, client),
         source=SOURCE,
         related_information=related if related and client.related else None,
         data={
@@ -261,6 +277,13 @@ def diagnostic(shown: Shown, where: Where, client: Profile) -> types.Diagnostic:
             "rung": finding.rung.value,
         },
     )
+
+
+def _description(finding: Finding, client: Profile) -> types.CodeDescription | None:
+    """Torch's own page, else ours for clients that can open it."""
+    if finding.link is not None:
+        return types.CodeDescription(finding.link)
+    return types.CodeDescription(artifacts.page_of_code(finding.code).uri) if client.content else None
 
 
 def _message(finding: Finding) -> str:
@@ -277,21 +300,64 @@ def hover(found: Hover, path: str, where: Where, client: Profile) -> types.Hover
     )
 
 
-def code_lens(lens: Lens, path: str, where: Where) -> types.CodeLens:
+@dataclass(frozen=True)
+class Kept:
+    """What a lens or a hint carries for when the client asks for the rest of it."""
+
+    uri: str
+    key: str
+
+
+def kept(data: Any) -> Kept | None:
+    """What was carried, None for anything else."""
+    uri, key = (data.get("uri"), data.get("key")) if isinstance(data, dict) else (None, None)
+    return Kept(uri, key) if isinstance(uri, str) and isinstance(key, str) else None
+
+
+def lens_key(lens: Lens) -> str:
+    """What tells a lens from the others of its file."""
+    return f"{lens.line} {lens.place}"
+
+
+def code_lens(lens: Lens, path: str, where: Where, client: Profile) -> types.CodeLens:
     """A lens; one that does nothing has an empty command, which clients show as plain text."""
+    if client.resolves_lenses:
+        return types.CodeLens(where.line(path, lens.line), data={"uri": where.uri(path), "key": lens_key(lens)})
     there = command(lens.command, where) if lens.command else types.Command(lens.title, "")
     return types.CodeLens(where.line(path, lens.line), command=there)
 
 
+def hint_key(hint: InlayHint) -> str:
+    """What tells a hint from the others of its file, wherever its line went."""
+    return f"{hint.category.value} {hint.label}"
+
+
 def inlay_hint(hint: InlayHint, path: str, where: Where) -> types.InlayHint:
-    """A hint of the kind that clients show like the types of variables."""
+    """A hint; shapes are of the kind that clients show like the types of variables."""
     position = where.position(path, hint.line, hint.column)
-    return types.InlayHint(position, hint.label, kind=types.InlayHintKind.Type, tooltip=hint.tooltip)
+    is_type = hint.category is Hints.SHAPES
+    return types.InlayHint(
+        position,
+        hint.label,
+        kind=types.InlayHintKind.Type if is_type else None,
+        padding_left=None if is_type else True,
+        data={"uri": where.uri(path), "key": hint_key(hint)},
+    )
+
+
+def whole_hint(hint: InlayHint, path: str, where: Where, client: Profile, leads_to: str | None) -> types.InlayHint:
+    """A hint with its tooltip, and a link to the document with the URI `leads_to`."""
+    label: str | list[types.InlayHintLabelPart] = hint.label
+    if leads_to is not None:
+        start = types.Position(0, 0)
+        label = [types.InlayHintLabelPart(hint.label, location=types.Location(leads_to, types.Range(start, start)))]
+    return attrs.evolve(inlay_hint(hint, path, where), label=label, tooltip=hint.tooltip)
 
 
 def command(item: Command, where: Where) -> types.Command:
     """A command with its arguments."""
-    arguments = [{"uri": where.uri(item.path), "target": item.target}]
+    document = {} if item.document is None else {"document": item.document}
+    arguments = [{"uri": where.uri(item.path), "target": item.target, **document}]
     return types.Command(item.title, item.name.value, arguments=arguments)
 
 
@@ -341,15 +407,19 @@ class Subject:
     path: str
     target: str | None = None
     version: int | None = None
+    document: str | None = None
 
 
 def subject(value: Any) -> Subject:
-    """The subject in `{"uri": …, "target"?: …, "version"?: …}`.  Raises `BadArgumentsError`."""
+    """The subject in `{"uri": …, "target"?: …, "version"?: …, "document"?: …}`.  Raises `BadArgumentsError`."""
     value = value if isinstance(value, dict) else {}
     uri, target, version = value.get("uri"), value.get("target"), value.get("version")
+    document = value.get("document")
     path = path_of(uri) if isinstance(uri, str) else None
     if path is None:
         raise BadArgumentsError('Expected an object with the "uri" of a file.')
     if not isinstance(target, str | None) or not isinstance(version, int | None):
         raise BadArgumentsError('"target" should be a string and "version" a whole number.')
-    return Subject(path, target, version)
+    if not isinstance(document, str | None):
+        raise BadArgumentsError('"document" should be a string.')
+    return Subject(path, target, version, document)

@@ -27,8 +27,6 @@ from pygls.protocol.language_server import lsp_method
 
 logger = logging.getLogger("inductoscope.transport")
 
-SCHEME = "inductoscope-artifact"
-
 
 @attrs.define
 class CustomRequest:

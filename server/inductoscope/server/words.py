@@ -112,13 +112,20 @@ def duration(microseconds: float) -> str:
     return f"{_digits(microseconds * 1e-6)} s"
 
 
+def cached(report: TargetReport) -> str | None:
+    """Where a report comes from that no run was made for: `from a run of the same program 5 min ago`."""
+    return None if report.cached is None else f"from a run of the same program {age(report.cached.age_s)}"
+
+
 def age(seconds: float) -> str:
     """How long ago: `just now`, `40 s ago`, `5 min ago`, `2 h ago`."""
     if seconds < 5:
         return "just now"
     if seconds < 120:
         return f"{seconds:.0f} s ago"
-    return f"{seconds / 60:.0f} min ago" if seconds < 7200 else f"{seconds / 3600:.0f} h ago"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min ago"
+    return f"{seconds / 3600:.0f} h ago" if seconds < 172_800 else f"{seconds / 86_400:.0f} days ago"
 
 
 def first_sentence(text: str, limit: int = 120) -> str:
@@ -219,6 +226,27 @@ def counts(report: TargetReport) -> tuple[str, str, str, str, str]:
         count(done.breaks, "break"),
         count(done.recompiles, "recompile"),
     )
+
+
+def changes(before: TargetReport, after: TargetReport) -> str:
+    """What became of a target's numbers: `9 -> 7 kernels, -1 break`; empty where all are the same."""
+    was, now = tally.of(before), tally.of(after)
+    parts = [
+        f"{old} -> {count(new, noun)}"
+        for noun, old, new in (
+            ("graph", was.graphs, now.graphs),
+            ("op", was.ops, now.ops),
+            ("kernel", was.generated, now.generated),
+            ("library call", was.library, now.library),
+        )
+        if old != new
+    ]
+    parts += [
+        f"{new - old:+d} {noun if abs(new - old) == 1 else noun + 's'}"
+        for noun, old, new in (("break", was.breaks, now.breaks), ("recompile", was.recompiles, now.recompiles))
+        if old != new
+    ]
+    return ", ".join(parts)
 
 
 def operators(counts: Tally) -> str:

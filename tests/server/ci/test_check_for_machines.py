@@ -16,7 +16,7 @@ import yaml
 from inductoscope.protocol import codec
 from inductoscope.protocol.codes import CODES
 from inductoscope.protocol.report import Finding, Related, Rung, Severity
-from inductoscope.server.ci import pages
+from inductoscope.server import pages
 from inductoscope.server.cli import main
 from support.fake_worker import Script
 

@@ -18,6 +18,7 @@ from inductoscope.protocol.report import (
     Status,
     TargetReport,
 )
+from inductoscope.server.extensions import ARTIFACT_SCHEME
 from inductoscope.server.features import artifacts, graph_documents, operators
 from inductoscope.server.features.markup import Markup, write
 from inductoscope.server.snapshot import TargetView
@@ -56,7 +57,7 @@ REPORT = TargetReport(FILE, "f", 1, "cpu", Rung.LOWER, Status.COMPILED, fx_graph
 
 def hovered(report: TargetReport, line: int) -> list[str]:
     text = write(operators.cards(VIEW, report, FILE, line), Markup.PLAIN)
-    return [one for one in text.split("\n") if one and artifacts.SCHEME not in one]
+    return [one for one in text.split("\n") if one and ARTIFACT_SCHEME not in one]
 
 
 def test_each_graph_and_stage_is_a_document_and_bodies_stand_with_their_graph() -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from inductoscope.protocol import codec
 from inductoscope.protocol.codes import CODES, Code
 from inductoscope.protocol.report import Finding, Report, Severity
-from inductoscope.server.ci import pages
+from inductoscope.server import pages
 from inductoscope.server.ci.fingerprints import Fingerprints, relative
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

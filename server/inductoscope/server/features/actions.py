@@ -18,6 +18,8 @@ class ActionKind(enum.Enum):
     CHECK = "source.inductoscope.check"
     BENCHMARK = "source.inductoscope.benchmark"
     SHOW_KERNELS = "source.inductoscope.showKernels"
+    SHOW_GUARDS = "source.inductoscope.showGuards"
+    SHOW_TIMELINE = "source.inductoscope.showTimeline"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ _SOURCE_ACTIONS = (
     (CommandName.CHECK, ActionKind.CHECK, "Check {} now"),
     (CommandName.BENCHMARK, ActionKind.BENCHMARK, "Benchmark {}: compiled vs eager"),
     (CommandName.SHOW_KERNELS, ActionKind.SHOW_KERNELS, "Show the kernels of {}"),
+    (CommandName.SHOW_GUARDS, ActionKind.SHOW_GUARDS, "Show what {} is held to"),
+    (CommandName.SHOW_TIMELINE, ActionKind.SHOW_TIMELINE, "Show where the time went when {} was compiled"),
 )
 
 

@@ -16,7 +16,8 @@ from typing import TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
 from inductoscope.protocol.report import KernelLanguage, TargetReport
-from inductoscope.server import freshness
+from inductoscope.server import freshness, pages
+from inductoscope.server.extensions import ARTIFACT_SCHEME
 from inductoscope.server.features import (
     document,
     graph_documents,
@@ -34,8 +35,6 @@ from inductoscope.server.features.references import DocumentLine, Known, Program
 from inductoscope.server.features.wrapper_documents import WrapperDocument
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
 
-SCHEME = "inductoscope-artifact"
-
 
 class Page(enum.Enum):
     """Documents for people, by their names; each target has one of each."""
@@ -47,6 +46,9 @@ class Page(enum.Enum):
 
 REPORT = Page.REPORT.value
 Document: TypeAlias = "GraphDocument | KernelDocument | WrapperDocument | Page"
+
+_CODES = "diagnostics"
+"""In place of a target: the pages of finding codes."""
 
 _DRIVE = re.compile(r"/[A-Za-z]:")
 
@@ -62,15 +64,15 @@ class Address:
     @property
     def uri(self) -> str:
         """The address as a URI."""
-        file = quote(self.path.lstrip("/"))
-        return f"{SCHEME}:/{file}/{quote(self.target, safe='')}/{quote(self.name, safe='')}"
+        file = f"/{quote(self.path.lstrip('/'))}" if self.path else ""
+        return f"{ARTIFACT_SCHEME}:{file}/{quote(self.target, safe='')}/{quote(self.name, safe='')}"
 
 
 def parse(uri: str) -> Address | None:
     """The address in a URI, or None when it is not one of ours."""
     parts = urlsplit(uri)
     pieces = parts.path.rsplit("/", 2)
-    if parts.scheme != SCHEME or len(pieces) != 3:
+    if parts.scheme != ARTIFACT_SCHEME or len(pieces) != 3:
         return None
     path, target, name = map(unquote, pieces)
     return Address(path[1:] if _DRIVE.match(path) else path, target, name)
@@ -105,6 +107,11 @@ def page_address(view: TargetView, page: Page) -> Address:
     return Address(view.target.file, view.target.name, page.value)
 
 
+def page_of_code(code: str) -> Address:
+    """Where the page of a finding code is shown."""
+    return Address("", _CODES, f"{code}.md")
+
+
 def moment(snapshot: Snapshot, address: Address) -> tuple[int, ...]:
     """Something that is cheap to know and stays as long as the text of a document certainly does."""
     view = snapshot.find(address.path, address.target)
@@ -128,6 +135,9 @@ def revision(snapshot: Snapshot, address: Address) -> tuple[int | str, ...]:
 
 def content(snapshot: Snapshot, address: Address) -> str:
     """The text of a document; a sentence when there is nothing to show yet."""
+    if (address.path, address.target) == ("", _CODES):
+        page = pages.page(address.name.removesuffix(".md"))
+        return f"{page.markdown}\n" if page is not None else f"There is no page {address.name}.\n"
     view = snapshot.find(address.path, address.target)
     if view is None or (view.good or view.failed) is None:
         return f"Nothing is known of {address.target} now: open its file and check it.\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inductoscope.protocol.report import Status
 from inductoscope.server import whole_calls, words
@@ -11,15 +11,21 @@ from inductoscope.server.settings import RunMode, Trust
 from inductoscope.server.snapshot import Activity, Snapshot, TargetView
 
 _COMPILED = {Status.COMPILED, Status.PARTIAL}
+_TITLES = {
+    CommandName.SHOW_KERNELS: "Kernels",
+    CommandName.SHOW_GUARDS: "Guards",
+    CommandName.SHOW_TIMELINE: "Timeline",
+}
 
 
 @dataclass(frozen=True)
 class Lens:
-    """A few words above a line (1-based); `command` is what clicking them does."""
+    """A few words above a line (1-based); `command` is what clicking them does, `place` which of the line's it is."""
 
     line: int
     title: str
     command: Command | None
+    place: int = 0
 
 
 def lenses(snapshot: Snapshot, path: str) -> tuple[Lens, ...]:
@@ -62,7 +68,10 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
     busy = view.activity is Activity.MEASURING
     if busy or view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
         found.append(lens(CommandName.BENCHMARK, _benchmark(snapshot, view)))
-    return found
+    if view.settled is not None and view.settled.report.status in _COMPILED:
+        shown = [CommandName.SHOW_KERNELS] if kernels_of(view) else []
+        found += [lens(name, _TITLES[name]) for name in (*shown, CommandName.SHOW_GUARDS, CommandName.SHOW_TIMELINE)]
+    return [replace(item, place=place) for place, item in enumerate(found)]
 
 
 def _difference(view: TargetView) -> list[str]:
@@ -72,9 +81,9 @@ def _difference(view: TargetView) -> list[str]:
         return []
     if not {before.report.status, after.report.status} <= _COMPILED:
         return []
-    was, now = words.counts(before.report), words.counts(after.report)
-    changed = [there for there in was if there not in now]
-    return [f"before: {', '.join(changed)}"] if changed else []
+    changes = [words.changes(before.report, after.report), whole_calls.change(before.report, after.report) or ""]
+    told = ", ".join(filter(None, changes))
+    return [f"since the last run: {told}"] if told else []
 
 
 def _doing(view: TargetView) -> str | None:

@@ -2,44 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from inductoscope.protocol.report import Status
+from inductoscope.protocol.report import Status as RunStatus
 from inductoscope.server import words
+from inductoscope.server.extensions import Health, Status, TargetState, TargetStatus
 from inductoscope.server.features import lens
 from inductoscope.server.settings import Trust
 from inductoscope.server.snapshot import Activity, Snapshot, TargetView
 
 _STATES = {
-    Activity.WAITING: "waiting",
-    Activity.CHECKING: "checking",
-    Activity.MEASURING: "measuring",
+    Activity.WAITING: TargetState.WAITING,
+    Activity.CHECKING: TargetState.CHECKING,
+    Activity.MEASURING: TargetState.MEASURING,
 }
-_STATUS_STATES = {Status.FAILED: "failed", Status.NO_INPUTS: "no-inputs", Status.NOT_RUN: "not-run"}
+_ENDED = {
+    RunStatus.FAILED: TargetState.FAILED,
+    RunStatus.NO_INPUTS: TargetState.NO_INPUTS,
+    RunStatus.NOT_RUN: TargetState.NOT_RUN,
+}
 
 
-def status(snapshot: Snapshot) -> dict[str, Any]:
+def status(snapshot: Snapshot) -> Status:
     """The notification's parameters."""
     environment = snapshot.environment
     views = list(snapshot.targets.values())
-    return {
-        "health": _health(snapshot),
-        "quiescent": all(view.activity is Activity.IDLE for view in views),
-        "message": _message(snapshot),
-        "torch": environment.torch,
-        "triton": environment.triton,
-        "python": environment.python,
-        "interpreter": environment.interpreter,
-        "device": next((view.settled.report.device for view in views if view.settled), None),
-        "trusted": snapshot.trust is Trust.TRUSTED,
-        "targets": [_target(snapshot, view) for view in views],
-    }
+    return Status(
+        health=_health(snapshot),
+        quiescent=all(view.activity is Activity.IDLE for view in views),
+        message=_message(snapshot),
+        torch=environment.torch,
+        triton=environment.triton,
+        python=environment.python,
+        interpreter=environment.interpreter,
+        device=next((view.settled.report.device for view in views if view.settled), None),
+        trusted=snapshot.trust is Trust.TRUSTED,
+        targets=tuple(_target(snapshot, view) for view in views),
+    )
 
 
-def _health(snapshot: Snapshot) -> str:
+def state(view: TargetView) -> TargetState:
+    """What is going on with a target."""
+    if view.activity is not Activity.IDLE:
+        return _STATES[view.activity]
+    if view.settled is None:
+        return TargetState.NO_INPUTS if view.scanned.inputs is None else TargetState.NOT_RUN
+    return _ENDED.get(view.settled.report.status, TargetState.CHECKED)
+
+
+def _health(snapshot: Snapshot) -> Health:
     if snapshot.environment.problem:
-        return "error"
-    return "warning" if snapshot.environment.warning or snapshot.trust is Trust.UNTRUSTED else "ok"
+        return Health.ERROR
+    return Health.WARNING if snapshot.environment.warning or snapshot.trust is Trust.UNTRUSTED else Health.OK
 
 
 def _message(snapshot: Snapshot) -> str:
@@ -54,22 +66,14 @@ def _message(snapshot: Snapshot) -> str:
     return ", ".join([f"torch {environment.torch}", *map(words.device, sorted(devices))])
 
 
-def _target(snapshot: Snapshot, view: TargetView) -> dict[str, Any]:
+def _target(snapshot: Snapshot, view: TargetView) -> TargetStatus:
     path, settled = view.target.file, view.settled
     document = snapshot.documents.get(path)
-    return {
-        "uri": document.uri if document else None,
-        "name": view.target.name,
-        "line": snapshot.line_of(view) or view.target.line,
-        "state": _state(view),
-        "summary": lens.summary(snapshot, view),
-        "stale": settled is not None and snapshot.is_stale(settled),
-    }
-
-
-def _state(view: TargetView) -> str:
-    if view.activity is not Activity.IDLE:
-        return _STATES[view.activity]
-    if view.settled is None:
-        return "no-inputs" if view.scanned.inputs is None else "not-run"
-    return _STATUS_STATES.get(view.settled.report.status, "checked")
+    return TargetStatus(
+        uri=document.uri if document else None,
+        name=view.target.name,
+        line=snapshot.line_of(view) or view.target.line,
+        state=state(view),
+        summary=lens.summary(snapshot, view),
+        stale=settled is not None and snapshot.is_stale(settled),
+    )

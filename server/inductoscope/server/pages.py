@@ -22,7 +22,7 @@ class Page:
 def page(code: str) -> Page | None:
     """The page of a code, None where it did not come along."""
     installed = resources.files("inductoscope.server") / "pages" / f"{code}.md"
-    checkout = Path(__file__).parents[4] / "docs" / "diagnostics" / f"{code}.md"
+    checkout = Path(__file__).parents[3] / "docs" / "diagnostics" / f"{code}.md"
     for place in (installed, checkout):
         if place.is_file():
             return _read(place.read_text(encoding="utf-8"))
