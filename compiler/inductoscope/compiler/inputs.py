@@ -148,7 +148,7 @@ def _from_comment(target: Target) -> GivenCalls:
         message = f"The inputs comment of {target.name} cannot be read: {error}. It says: {target.comment}"
         raise RunFailedError(failed(FailureKind.BAD_INPUTS, message, place)) from None
     try:
-        return GivenCalls("comment", place, tuple(map(from_spec, sets)))
+        return GivenCalls(target.comment_from or "comment", place, tuple(map(from_spec, sets)))
     except (RuntimeError, MemoryError) as error:
         given = "; ".join(map(input_spec.render_call, sets))
         message = f"The inputs that the comment of {target.name} asks for ({given}) cannot be made: "

@@ -32,7 +32,15 @@ _PLAIN_WIDTH = 120
 def console() -> Console:
     """A console on standard output: coloured on a terminal, plain elsewhere or under NO_COLOR."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text stream of the interpreter
-    plain = Console(markup=False, highlight=False, emoji=False)
+    return _plain(Console(markup=False, highlight=False, emoji=False))
+
+
+def error_console() -> Console:
+    """The same on standard error, where standard output is another program's."""
+    return _plain(Console(stderr=True, markup=False, highlight=False, emoji=False))
+
+
+def _plain(plain: Console) -> Console:
     if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = _PLAIN_WIDTH
     return plain

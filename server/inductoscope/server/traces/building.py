@@ -65,14 +65,18 @@ def processes_of(sources: Sequence[Source]) -> list[Process]:
 
 
 def source_name(processes: Sequence[Process]) -> str:
-    """Where facts come from, in a few words: `trace of 14:02`, with the day where it spans several."""
+    """Where facts come from, in a few words: `trace of 14:02`, with the day where it spans several.
+
+    What Inductoscope itself recorded is a `run of 14:02`.
+    """
     times = sorted((one.date, one.first) for one in processes if one.first)
     if not times:
         return "trace"
     days = {date for date, _ in times}
     date, clock = times[0]
     day = f" on {date[:2]}-{date[2:]}" if len(days) > 1 else ""
-    return f"trace of {clock[:5]}{day}"
+    what = "run" if any(one.command for one in processes) else "trace"
+    return f"{what} of {clock[:5]}{day}"
 
 
 def artifacts(processes: Sequence[Process]) -> Iterator[Artifact]:

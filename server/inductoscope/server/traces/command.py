@@ -1,4 +1,7 @@
-"""`inductoscope trace PATH`: read a trace and print it, once or as it grows."""
+"""`inductoscope trace PATH`: read a trace and print it, once or as it grows.
+
+Heavy imports stand in the functions that need them, so that `--help` is instant.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from inductoscope.server.traces import building, reading, text
-from inductoscope.server.traces.reading import Source, TraceError
-from inductoscope.server.traces.reports import Asked, Detail
-from inductoscope.server.traces.run import TraceReport
-from inductoscope.server.traces.text import Section, SectionError
+from inductoscope.server.traces.sections import Section, SectionError, sections
+
+if TYPE_CHECKING:
+    from inductoscope.server.traces.reading import Source
+    from inductoscope.server.traces.reports import Detail
+    from inductoscope.server.traces.run import TraceReport
 
 OK, UNCHECKED = 0, 2
 _UNSAFE = re.compile(r"[^\w.+-]+")
@@ -33,8 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
+    from inductoscope.server.traces import building, reading
+    from inductoscope.server.traces.reading import TraceError
+    from inductoscope.server.traces.reports import Asked
+
     try:
-        shown = text.sections(arguments.show)
+        shown = sections(arguments.show)
         if arguments.follow:
             from inductoscope.server.traces.following import follow
 
@@ -75,6 +84,7 @@ def print_report(report: TraceReport, shown: frozenset[Section]) -> None:
     """The report as text on standard output."""
     from inductoscope.server.text.terminal import console, source_line, write
     from inductoscope.server.text.view import View
+    from inductoscope.server.traces import text
 
     write(console(), text.whole(report, View(frozenset(), Path.cwd(), source_line), shown))
 
@@ -85,12 +95,16 @@ def complain(sentence: str) -> None:
 
 
 def _details(shown: Iterable[Section]) -> frozenset[Detail]:
+    from inductoscope.server.traces.reports import Detail
+
     of = {Section.KERNELS: Detail.KERNELS, Section.GUARDS: Detail.GUARDS}
     return frozenset(of[section] for section in shown if section in of)
 
 
 def _extract(folder: Path, sources: Sequence[Source]) -> int:
     """Write every text of the trace into `folder`, named by number, compilation and kind."""
+    from inductoscope.server.traces import building
+
     written = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -161,7 +161,8 @@ class Compilation:
         """
         for fields in self.inputs:
             if isinstance(called := fields.get("called"), dict):
-                return Frame(str(called.get("file")), int(called.get("line") or 1), str(called.get("function")))
+                file, function, text = (str(called.get(name) or "") for name in ("file", "function", "text"))
+                return Frame(file, int(called.get("line") or 1), function, text)
         entries = [at for at, frame in enumerate(self.stack) if frame.is_entry]
         above = self.stack[: entries[0] if entries else max(len(self.stack) - 1, 0)]
         return next((frame for frame in reversed(above) if frame.is_user), None)

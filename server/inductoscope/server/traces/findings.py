@@ -71,7 +71,8 @@ def _all(report: TargetReport, errors: Sequence[Trouble], places: Places) -> Ite
         yield _pinned(pinned, report, places)
     for error in errors:
         yield _at("compile-error", error.place, error.message, places)
-    for skipped in report.skipped:
+    # What has a compiled version is told of as such; that it is left alone afterwards says the limit, or the error.
+    for skipped in report.skipped if not report.graphs and not errors else ():
         message = f"`{skipped.function}` was not compiled: {ended(skipped.reason)}"
         yield _at("not-compiled", Place(skipped.file, skipped.line, skipped.function), message, places)
 

@@ -136,7 +136,11 @@ class Changes:
     def dispatch(self, event: FileSystemEvent) -> None:
         """Take an event of watchdog's, on whatever thread."""
         if event.event_type in ("created", "modified", "moved", "closed"):
-            self._changed.set()
+            self.notice()
+
+    def notice(self) -> None:
+        """Something changed; to be called on whatever thread."""
+        self._changed.set()
 
     def wait(self, seconds: float = LOOK_S) -> None:
         """Return when something changed, or after `seconds`."""

@@ -87,7 +87,7 @@ def _report(
     start = places.function(key.frame)
     name = places.title(start)
     graphs = tuple(_graphs(ones, places))
-    limit = _limit(ones, start)
+    limit = _limit(ones, start, [fields for process in processes for fields in process.limits])
     breaks = breaks_of(ones, places)
     failed = [one for one in ones if one.error is not None and not one.gave_up]
     status = Status.PARTIAL if breaks else Status.COMPILED
@@ -152,10 +152,19 @@ def failures(one: Compilation, places: Places) -> Iterator[GuardFailure]:
         yield replace(found, hint=reason.hint, file=at.file if at else None, line=at.line if at else None)
 
 
-def _limit(ones: Iterable[Compilation], start: Place) -> RecompileLimit | None:
-    """Dynamo gave up where it had reasons to compile once more and did not begin: so many versions there are then."""
+def _limit(ones: Sequence[Compilation], start: Place, told: Iterable[Mapping[str, object]]) -> RecompileLimit | None:
+    """Dynamo gave up where it had reasons to compile once more and did not begin: so many versions there are then.
+
+    A recording of Inductoscope's has the limit itself.
+    """
     gave_up = next((one for one in ones if one.gave_up), None)
-    return RecompileLimit(gave_up.nth, start.function or "?", start.file, start.line) if gave_up else None
+    if gave_up is None:
+        return None
+    function = gave_up.function
+    here = (fields for fields in told if (fields.get("file"), fields.get("line")) == (function.file, function.line))
+    limits = (str(fields.get("limit")) for fields in here)
+    limit = next((int(text) for text in limits if text.isdecimal()), gave_up.nth)
+    return RecompileLimit(limit, start.function or "?", start.file, start.line)
 
 
 def _pinned(ones: Iterable[Compilation], places: Places) -> Iterator[Specialization]:

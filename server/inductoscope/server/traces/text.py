@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -15,38 +14,10 @@ from inductoscope.server.text import findings
 from inductoscope.server.text.blocks import Code, counted, gap, indented, paragraph
 from inductoscope.server.text.view import View
 from inductoscope.server.traces.run import CacheMiss, Call, CompilationFacts, Difference, Step, Story, TraceReport
+from inductoscope.server.traces.sections import Section
 
 MOST_ROWS = 40
 """Rows of a list that are shown unless all are asked for."""
-
-
-class Section(enum.Enum):
-    """What can be asked for beyond the usual."""
-
-    CALLS = "calls"
-    RECOMPILES = "recompiles"
-    CACHES = "caches"
-    PHASES = "phases"
-    KERNELS = "kernels"
-    GUARDS = "guards"
-    ARTIFACTS = "artifacts"
-    RECORDS = "records"
-    ALL = "all"
-
-
-class SectionError(ValueError):
-    """A section that does not exist; the message is a sentence."""
-
-
-def sections(text: str) -> frozenset[Section]:
-    """The sections in a list such as `calls,caches`.  Raises `SectionError`."""
-    known = {section.value: section for section in Section}
-    names = [name for name in (part.strip() for part in text.split(",")) if name]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SectionError(f"--show {unknown[0]} is none of {', '.join(known)}.")
-    found = frozenset(known[name] for name in names)
-    return frozenset(Section) if Section.ALL in found else found
 
 
 def whole(report: TraceReport, view: View, shown: frozenset[Section]) -> Group:

@@ -104,7 +104,7 @@ def _call(ones: Sequence[tuple[Compilation, Process, Frame | None]], places: Pla
         function=frame.function if frame else None,
         text=frame.text if frame else "",
         ms=sum(one.ms for one in told),
-        exact=all(one.is_call_exact for one, _, found in ones if found is not None),
+        exact=any(one.is_call_exact for one, _, found in ones if found is not None),
         compilations=told,
     )
 
