@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_watch(commands.add_parser("watch", help="check, and again what changes; Ctrl-C ends", epilog=_WATCH_HELP))
     _add_bench(commands.add_parser("bench", help="measure compiled against eager", epilog=_CHECK_HELP))
     _add_guards(commands.add_parser("guards", help="what compiled code is held to, and what would recompile"))
+    _add_run(commands.add_parser("run", help="run a program unchanged, and say what was compiled in it"))
     _add_trace(commands.add_parser("trace", help="read what a run wrote with TORCH_TRACE"))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
     _add_devices(commands.add_parser("devices", help="list what can be compiled for, or record this machine's GPU"))
@@ -139,6 +140,13 @@ def _add_devices(parser: argparse.ArgumentParser) -> None:
 
     devices_command.add_arguments(parser)
     parser.set_defaults(command=lambda arguments: devices_command.run(arguments, _cancellable))
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    from inductoscope.server import recorded_run
+
+    recorded_run.add_arguments(parser)
+    parser.set_defaults(command=recorded_run.run)
 
 
 def _add_trace(parser: argparse.ArgumentParser) -> None:
