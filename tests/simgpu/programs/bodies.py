@@ -660,3 +660,9 @@ def program_buffers_assigned(device):
     model.running_var.data = torch.full((3,), 4.0, device=device)
     model.num_batches_tracked += 2
     return [values(model.half()), model.eval()(torch.ones(2, 3, device=device).half()).tolist()]
+
+
+def program_swap_tensors_made_in_a_new_way(device):
+    first, second = torch.ones(3, 5, 7).to(device).tril(2), torch.zeros(2).to(device).logit(0.25)
+    torch.utils.swap_tensors(first, second)
+    return [tuple(first.shape), second.sum().item()]

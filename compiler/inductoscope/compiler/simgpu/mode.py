@@ -43,6 +43,12 @@ _COMPILER_MODES = (
 class DeviceFakeMode(FakeTensorMode):
     """The fake mode of all device tensors; copying a tensor's attributes must not copy it."""
 
+    def __init__(self) -> None:
+        super().__init__(allow_non_fake_inputs=True)
+        # Each result is noted there by the meta tensor inside of it, which nobody else has, so that nothing is ever
+        # found; but `torch.utils.swap_tensors` refuses a tensor that has a weak reference to it.
+        self.fake_tensor_converter.set_tensor_memo = _note_nothing  # type: ignore[method-assign]
+
     def __deepcopy__(self, memo: dict[int, Any]) -> DeviceFakeMode:
         return self
 
@@ -55,7 +61,7 @@ class SimulatedDeviceMode(TorchDispatchMode):
     def __init__(self, tape: Tape, journal: Journal) -> None:
         super().__init__()
         self.tape, self.journal = tape, journal
-        self.fake = DeviceFakeMode(allow_non_fake_inputs=True)
+        self.fake = DeviceFakeMode()
         self._looks = Looks(tape, journal, self.fake)
         self._large: LargeTensors | None = None
 
@@ -239,6 +245,10 @@ _SPECIAL: dict[Any, Callable[..., tuple[bool, Any]]] = {
     aten._pin_memory.default: SimulatedDeviceMode._pin,
     aten.is_pinned.default: SimulatedDeviceMode._is_pinned,
 }
+
+
+def _note_nothing(_made_of: torch.Tensor, _made: FakeTensor) -> None:
+    """In place of `FakeTensorConverter.set_tensor_memo`."""
 
 
 def _without_data(leaf: Any) -> Any:

@@ -33,7 +33,8 @@ def install(mode: SimulatedDeviceMode, patches: Patches) -> None:
 
     def make_flatten(original: Callable[..., None]) -> Callable[..., None]:
         def flatten(layer: Any) -> None:
-            if not any(mode.owns(weight) for weight in layer._flat_weights):
+            # All of them are ours; `torch.func` wraps them, so that `mode.owns` would not know them.
+            if not any(isinstance(weight, torch.Tensor) and weight.is_cuda for weight in layer._flat_weights):
                 original(layer)
 
         return flatten
