@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -19,7 +20,11 @@ from inductoscope.protocol.report import Report, Rung, Status, TargetReport
 from inductoscope.server import interpreter, machine, planning
 from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
-from inductoscope.server.planning import CheckError, Empty, Job, Options, Plan
+from inductoscope.server.documents import read_source
+from inductoscope.server.graph import Dependencies, Edges
+from inductoscope.server.meaning import Meaning
+from inductoscope.server.planning import Caching, CheckError, Empty, Job, Options, Plan
+from inductoscope.server.recall import Program, Question, Recall, users
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerCommand, WorkerPool, memory
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -79,7 +84,10 @@ class Runs:
         command: WorkerCommand | None,
         at_once: int,
         spare: Spare = Spare.NONE,
+        recall: Recall | None = None,
     ) -> None:
+        self.dependencies = Dependencies(read_source)
+        self._recall = recall or (users() if options.caching is Caching.ON else Recall(None))
         self._options = options
         self._watcher = watcher
         self._command = command
@@ -95,7 +103,14 @@ class Runs:
         request = self.request(job)
         if job.scanned.inputs is None:
             return RunOutcome(_without_inputs(job, request), None, None)
-        return await self.run(job, request)
+        question = self._question(job, request)
+        found = await self._recall.find(question)
+        if found is not None:
+            return found
+        began = time.time()
+        outcome = await self.run(job, request)
+        await self._recall.keep(question, outcome, began)
+        return outcome
 
     async def run(self, job: Job, request: RunRequest) -> RunOutcome:
         """Do `request` with the interpreter of the job.  Raises `CheckError` when that is not there."""
@@ -131,14 +146,26 @@ class Runs:
             memories=memory.users(),
         )
 
-    def _pool(self, job: Job) -> WorkerPool:
+    def closure(self, job: Job, edges: Edges = Edges.ALL) -> dict[str, Meaning]:
+        """What the files of a job's program say, by path."""
+        return self.dependencies.closure(job.target.file, (str(Path.cwd()), *job.settings.paths), edges)
+
+    def _question(self, job: Job, request: RunRequest) -> Question:
+        """What to look up before a run, and to keep it under after."""
+        program = Program(self.closure(job, Edges.READ), self.dependencies.meanings, read_source)
+        return Question(request, (self._interpreter(job),), program)
+
+    def _interpreter(self, job: Job) -> str:
         try:
-            chosen = interpreter.choose(Path(job.target.file).parent, self._options.python, job.settings.python)
+            return interpreter.choose(Path(job.target.file).parent, self._options.python, job.settings.python).path
         except interpreter.InterpreterError as error:
             raise CheckError(str(error)) from None
-        if chosen.path not in self._pools:
-            self._pools[chosen.path] = self._new_pool(chosen.path)
-        return self._pools[chosen.path]
+
+    def _pool(self, job: Job) -> WorkerPool:
+        path = self._interpreter(job)
+        if path not in self._pools:
+            self._pools[path] = self._new_pool(path)
+        return self._pools[path]
 
     def _new_pool(self, path: str) -> WorkerPool:
         """A pool that starts the next run's worker ahead, unless that would disturb a measurement."""

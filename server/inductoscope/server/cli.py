@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_trace(commands.add_parser("trace", help="read what a run wrote with TORCH_TRACE"))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
     _add_devices(commands.add_parser("devices", help="list what can be compiled for, or record this machine's GPU"))
+    _add_cache(commands.add_parser("cache", help="what is kept between runs, and to remove it"))
     commands.add_parser("version", help="print the version").set_defaults(command=_version)
     return parser
 
@@ -102,6 +103,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="DEVICE", help="auto (default), cpu, cuda or sim:NAME; see `devices`")
     parser.add_argument("--rung", metavar="RUNG", help="capture, lower, assemble (default) or measure")
     _add_probe(parser)
+    _add_no_cache(parser)
     parts = "kernels, backward, guards, phases, caches, passes, configs, all; ttir, ttgir, llir, ptx, sass, amdgcn"
     parser.add_argument("--show", default="", metavar="LIST", help=f"more of: {parts}")
     only = "show only kernels with this in their names, and assemble those first"
@@ -111,6 +113,11 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 def _add_probe(parser: argparse.ArgumentParser) -> None:
     away = "do not try other sizes of the inputs after the run"
     parser.add_argument("--no-probe", action="store_true", help=away)
+
+
+def _add_no_cache(parser: argparse.ArgumentParser) -> None:
+    run_all = "run everything, also what an earlier run of the same program has the answer to"
+    parser.add_argument("--no-cache", action="store_true", help=run_all)
 
 
 def _add_bench(parser: argparse.ArgumentParser) -> None:
@@ -130,9 +137,17 @@ def _add_guards(parser: argparse.ArgumentParser) -> None:
     inputs = "would a call with these recompile? such as x=f32[16, 128]; may be repeated"
     parser.add_argument("--with", action="append", default=[], dest="what_if", metavar="INPUTS", help=inputs)
     _add_probe(parser)
+    _add_no_cache(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON, without what is not asked for")
     _add_common(parser)
     parser.set_defaults(command=_guards, rung="capture")
+
+
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    from inductoscope.server import cache_command
+
+    cache_command.add_arguments(parser)
+    parser.set_defaults(command=cache_command.run)
 
 
 def _add_devices(parser: argparse.ArgumentParser) -> None:
@@ -352,6 +367,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         kernel=getattr(arguments, "kernel", None),
         probe=Probing.OFF if getattr(arguments, "no_probe", False) else None,
         empty=Empty.PASSED_OVER if getattr(arguments, "allow_empty", False) else Empty.PROBLEM,
+        caching=Caching.OFF if getattr(arguments, "no_cache", True) else Caching.ON,
     )
 
 

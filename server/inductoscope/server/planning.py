@@ -32,6 +32,13 @@ class Empty(enum.Enum):
     PASSED_OVER = "passed over"
 
 
+class Caching(enum.Enum):
+    """Whether an earlier run of the same program may answer."""
+
+    ON = "on"
+    OFF = "off"
+
+
 @dataclass(frozen=True)
 class Options:
     """What to check and how; None where the project's settings or the defaults decide.
@@ -39,7 +46,7 @@ class Options:
     `targets` are names to restrict the check to; empty means all.  `what_if` are sets of inputs to ask about after each
     run, see `messages.Run`.  `probe` says whether other sizes are tried.  `kernel` is a part of the names of kernels
     that are assembled before all others.  `own` are GPUs that the command line describes, beside those of the projects.
-    `empty` says what files without anything to compile are.
+    `empty` says what files without anything to compile are, `caching` whether earlier runs may answer.
     """
 
     paths: tuple[Path, ...]
@@ -55,6 +62,7 @@ class Options:
     kernel: str | None = None
     own: tuple[OwnDevice, ...] = ()
     empty: Empty = Empty.PROBLEM
+    caching: Caching = Caching.OFF
 
     def device_in(self, settings: config.Config) -> tuple[str, OwnDevice | None]:
         """The device of a project's files, and the GPU that it names where somebody described it.

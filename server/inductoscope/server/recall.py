@@ -95,25 +95,25 @@ class _Kept:
 
 
 class Recall:
-    """Finds answers of earlier runs in a store; without one there are none."""
+    """Finds answers of earlier runs in `store`; without one there are none."""
 
     def __init__(self, store: ResultStore | None, environments: Environments | None = None) -> None:
-        self._store = store
+        self.store = store
         self._environments = environments or Environments()
 
     async def find(self, question: Question) -> RunOutcome | None:
         """The answer of an earlier run, with the lines that it has now; None where there is none that holds."""
         key = await self._key(question)
-        if key is None or self._store is None:
+        if key is None or self.store is None:
             return None
-        found = await asyncio.to_thread(lambda store: list(store.find(key)), self._store)
+        found = await asyncio.to_thread(lambda store: list(store.find(key)), self.store)
         for name, value in found:
             kept = await asyncio.to_thread(_read, value)
             if kept is None:
-                self._store.drop(name)
+                self.store.drop(name)
             elif kept.program == question.program.name(kept.files):
                 texts = {path: question.program.text(path) for path in kept.texts}
-                self._store.touch(name)
+                self.store.touch(name)
                 return await asyncio.to_thread(_answer, kept, texts)
         return None
 
@@ -121,7 +121,7 @@ class Recall:
         """Keep the answer of a run that began at the time `began` (Unix), if it can be relied on next time."""
         closure = question.program.closure
         key = await self._key(question) if _is_lasting(outcome) else None
-        if key is None or self._store is None or outcome.hello is None:
+        if key is None or self.store is None or outcome.hello is None:
             return
         files = tuple(path for path in outcome.files if path not in closure)
         meant = {**closure, **question.program.also(files)}
@@ -130,10 +130,10 @@ class Recall:
         named = await asyncio.to_thread(mentioned, outcome.report)
         texts = {path: text for path in named & meant.keys() if (text := question.program.text(path)) is not None}
         kept = _Kept(time.time(), name_of_program(meant), outcome.files, outcome.hello, outcome.report, texts)
-        await asyncio.to_thread(lambda store: store.put(key, kept.program, codec.to_json(kept)), self._store)
+        await asyncio.to_thread(lambda store: store.put(key, kept.program, codec.to_json(kept)), self.store)
 
     async def _key(self, question: Question) -> str | None:
-        if self._store is None or not question.can_be_kept:
+        if self.store is None or not question.can_be_kept:
             return None
         environment = await self._environments.name(question.interpreter)
         return None if environment is None else question.key(environment)
@@ -206,5 +206,5 @@ def _answer(kept: _Kept, texts: Mapping[str, str | None]) -> RunOutcome:
     moves = {path: Alignment(then[path], text) for path, text in now.items() if text != then[path]}
     at = datetime.fromtimestamp(kept.at, timezone.utc).isoformat(timespec="seconds")
     report = restated(kept.report, moves)
-    report = replace(report, cached=Cached(at, max(0.0, time.time() - kept.at)))
+    report = replace(report, cached=Cached(at, round(max(0.0, time.time() - kept.at), 1)))
     return RunOutcome(report, None, kept.hello, kept.files)

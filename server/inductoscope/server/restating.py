@@ -6,7 +6,6 @@ Knows which fields of a report are places, and not what the report says.  A mess
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
 import re
 from collections.abc import Mapping
@@ -48,7 +47,7 @@ class _Restating:
         return value
 
     def _object(self, value: Any, within: Alignment | None) -> Any:
-        names = _fields(type(value))
+        names = tuple(field.name for field in dataclasses.fields(value))
         file = getattr(value, "file", None)
         move = self._moves.get(file) if isinstance(file, str) else within
         parts = ((name, getattr(value, name)) for name in names if name not in _PLACES)
@@ -76,11 +75,6 @@ class _Restating:
 
 
 _PLACES = {"file", "line", "column", "end_line", "end_column"}
-
-
-@functools.cache
-def _fields(cls: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 def _moved(value: Any, names: tuple[str, ...], move: Alignment) -> dict[str, int]:

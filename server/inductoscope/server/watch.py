@@ -19,7 +19,7 @@ from inductoscope.server.check import Runs
 from inductoscope.server.difference import Difference
 from inductoscope.server.documents import read_source
 from inductoscope.server.folders import PROJECT_FILE
-from inductoscope.server.graph import Dependencies, as_of
+from inductoscope.server.graph import as_of
 from inductoscope.server.meaning import Meaning
 from inductoscope.server.planning import CheckError, Job, Options, Plan
 from inductoscope.server.ports import Follower
@@ -71,7 +71,7 @@ class Watch:
         self._runs = runs
         self._screen = screen
         self._follower = follower
-        self._dependencies = Dependencies(read_source)
+        self._dependencies = runs.dependencies
         self._states: dict[str, _State] = {}
         self._planned: frozenset[str] = frozenset()
         self._problems: frozenset[str] = frozenset()
@@ -173,7 +173,7 @@ class Watch:
         return replace(state, closure=closure, fingerprint=self._fingerprint(state.job, closure))
 
     def _closure(self, job: Job) -> dict[str, Meaning]:
-        return self._dependencies.closure(job.target.file, (str(Path.cwd()), *job.settings.paths))
+        return self._runs.closure(job)
 
     def _fingerprint(self, job: Job, closure: dict[str, Meaning]) -> str:
         request = self._runs.request(job)

@@ -81,6 +81,8 @@ def title(report: TargetReport, view: View) -> Text:
 
 def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
     yield title(report, view)
+    if cached := words.cached(report):
+        yield paragraph(f"cached: {cached}; --no-cache runs it again", "dim", 2)
     if report.graphs:
         yield paragraph(words.totals(report), indent=2)
     for expected in whole_calls.lines(report):
