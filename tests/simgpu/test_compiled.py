@@ -43,6 +43,12 @@ def test_kernels_are_triton_and_matmuls_are_library_calls(simulated: Callable[[s
     assert any("native_layer_norm" in name for name, language in kernels if language == "triton")
 
 
+def test_a_number_that_the_program_makes_on_the_device_is_no_copy(simulated: Callable[[str], Any]) -> None:
+    ((name, _),) = simulated("numbers_made_inside")["kernels"]
+    assert "lift_fresh" in name  # as an H200 names it
+    assert "copy" not in name
+
+
 def test_a_look_is_on_the_line_that_looks(simulated: Callable[[str], Any]) -> None:
     syncs = {line: (what, value, count) for what, line, value, count, _ in simulated("branch_between_graphs")["syncs"]}
     assert syncs[line_of("look")] == ("item", "2, -2", 2)

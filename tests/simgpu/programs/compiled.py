@@ -63,6 +63,14 @@ def program_cpu_graph_beside_it(device):
     return [f(torch.arange(4.0)).item(), f(torch.arange(4.0, device=device)).item()]
 
 
+def program_numbers_made_inside(device):
+    def clipped(x):
+        limit = torch.tensor(0.5, device=x.device)
+        return torch.minimum(x, limit) * torch.tensor(3, device=x.device).add_(1)
+
+    return torch.compile(clipped)(torch.linspace(-1, 1, 7).to(device)).tolist()
+
+
 def program_unaligned_matmul(device):
     f = torch.compile(lambda a, b: (a @ b).relu())  # unaligned
     a, b = (torch.ones(511, 511, device=device, dtype=torch.bfloat16) for _ in range(2))

@@ -257,7 +257,7 @@ def _compiling(mode: SimulatedDeviceMode) -> Iterator[None]:
     # The compiled forward never runs, so nothing later would ask for the backward.
     joint = {"enable_autograd_cache": False, "force_non_lazy_backward_lowering": True}
     patched = inductor.patch(settings), functorch.patch(joint)
-    with patched[0], patched[1], no_static_launcher(), constants.on_the_device(mode), mode:
+    with patched[0], patched[1], no_static_launcher(), constants.on_the_device(), mode:
         yield
 
 
