@@ -2,9 +2,9 @@
 
 usage: python record.py NAME=PYTHON ...        such as 2.13=/usr/bin/python3
 
-`train.py` runs twice, with empty caches (`cold.log`) and with what the first run left (`warm.log`); `ranks.py` runs as
-two ranks (`rank0.log`, `rank1.log`).  Paths of this machine are replaced by those of a made-up one, and the checksums of
-payloads with them.  Other versions that the archive has are kept.
+`train.py` runs twice, with empty caches (`cold.log`) and with what the first run left (`warm.log`); `ranks.py` runs
+as two ranks (`rank0.log`, `rank1.log`).  Paths of this machine are replaced by those of a made-up one, and the
+checksums of payloads with them.  Other versions that the archive has are kept.
 """
 
 from __future__ import annotations

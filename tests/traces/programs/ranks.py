@@ -1,4 +1,4 @@
-"""Two ranks of one program, which differ: one of them has a break that the other has not.  Run by torchrun's variables."""
+"""Two ranks of one program, which differ: one of them has a break that the other has not."""
 
 import torch
 import torch.distributed as dist

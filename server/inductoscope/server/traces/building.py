@@ -15,7 +15,7 @@ from inductoscope.server.traces.places import Places
 from inductoscope.server.traces.process import Process
 from inductoscope.server.traces.reading import Source
 from inductoscope.server.traces.records import Payload
-from inductoscope.server.traces.reports import Asked
+from inductoscope.server.traces.reports import Asked, Detail
 from inductoscope.server.traces.run import ArtifactFact, ProcessFacts, TraceReport
 
 
@@ -45,7 +45,7 @@ def build(path: Path, sources: Sequence[Source], folder: Path, asked: Asked) -> 
         calls=views.calls(processes, places),
         stories=views.stories(processes, places),
         costs=views.costs(processes, places),
-        phases=events.phases(processes),
+        phases=events.phases(processes) if Detail.PHASES in asked.details else (),
         cache_misses=tuple(misses.misses(processes, places)),
         differences=tuple(across_ranks.differences(processes, places)),
         collectives=across_ranks.collectives(processes, places),

@@ -52,9 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
     except (TraceError, SectionError) as error:
         complain(str(error))
         return UNCHECKED
-    report = building.build(arguments.path, sources, folder_of(arguments), Asked(_details(shown)))
     if arguments.extract is not None:
         return _extract(arguments.extract, sources)
+    details = _details({*shown, Section.PHASES} if arguments.json else shown)
+    report = building.build(arguments.path, sources, folder_of(arguments), Asked(details))
     if arguments.json:
         print_json(report)
     else:
@@ -97,7 +98,7 @@ def complain(sentence: str) -> None:
 def _details(shown: Iterable[Section]) -> frozenset[Detail]:
     from inductoscope.server.traces.reports import Detail
 
-    of = {Section.KERNELS: Detail.KERNELS, Section.GUARDS: Detail.GUARDS}
+    of = {Section.KERNELS: Detail.KERNELS, Section.GUARDS: Detail.GUARDS, Section.PHASES: Detail.PHASES}
     return frozenset(of[section] for section in shown if section in of)
 
 

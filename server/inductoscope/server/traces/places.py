@@ -63,6 +63,12 @@ class Places:
         file = self._files.get(place.file) or self._load(place.file, place.file)
         return file.names.get(place.line, ("", place.function or "?"))[1]
 
+    def owner(self, frame: Frame) -> str:
+        """The full name of the function that a line is in, by its own name and the nearest definition above."""
+        file = self._file(frame)
+        starts = [line for line, (name, _) in file.names.items() if name == frame.function and line <= frame.line]
+        return file.names[max(starts)][1] if starts else frame.function
+
     def columns(self, place: Place) -> tuple[int, int]:
         """Where the text of a line begins and ends, 0-based; both 0 where the line is not at hand."""
         file = self._files.get(place.file) or self._load(place.file, place.file)

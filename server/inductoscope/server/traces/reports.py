@@ -48,6 +48,7 @@ class Detail(enum.Enum):
 
     KERNELS = "kernels"  # the texts of kernels and wrappers
     GUARDS = "guards"
+    PHASES = "phases"  # of the timeline, which is half of a trace
 
 
 @dataclass(frozen=True)

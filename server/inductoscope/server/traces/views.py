@@ -28,7 +28,7 @@ def facts(one: Compilation, process: Process, places: Places) -> CompilationFact
     return CompilationFacts(
         id=one.id,
         process=process.label,
-        function=places.title(at) if not one.function.resumed else one.function.function,
+        function=places.owner(one.function) if one.function.resumed else places.title(at),
         file=at.file,
         line=at.line,
         resumed=one.function.resumed,
