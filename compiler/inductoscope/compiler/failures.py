@@ -140,6 +140,17 @@ def escaped(error: BaseException, doing: str, is_user: IsUser) -> Failure | None
     return while_running(error, doing, Place(code.co_filename, frames[-1][1], code.co_name), is_user)
 
 
+def came_from_below(error: RunFailedError, is_user: IsUser) -> bool:
+    """Whether what failed came up below the program's own lines, in torch or in what stands for a device."""
+    cause = error.__cause__
+    if error.failure.kind is FailureKind.DEVICE:
+        return True
+    if cause is None or isinstance(cause, ImportError | SyntaxError | MemoryError | RecursionError | SystemExit):
+        return False
+    frames = list(traceback.walk_tb(cause.__traceback__))
+    return bool(frames) and not is_user(frames[-1][0].f_code.co_filename)
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, on the host or on a device."""
     said = text_of(error)

@@ -40,7 +40,7 @@ from inductoscope.compiler.preparation import Prepared, first_call_of, prepare
 from inductoscope.compiler.teller import Send, Teller
 from inductoscope.compiler.timeline import OURS, Timeline
 from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol.messages import Errand, Run, RunDone, RunFailed
+from inductoscope.protocol.messages import Errand, Failure, Run, RunDone, RunFailed
 from inductoscope.protocol.own_devices import OwnDevice
 from inductoscope.protocol.recording import Recording
 from inductoscope.protocol.report import Rung, Status, TargetReport
@@ -56,7 +56,7 @@ def run(request: Run, send: Send) -> None:
         with teller.timeline.phase(OURS):
             files = loader.closure(user_code.is_user)
     except RunFailedError as error:
-        send(RunFailed(request.run_id, error.failure, climb.known, loader.closure(user_code.is_user)))
+        send(RunFailed(request.run_id, climb.failure(error), climb.known, loader.closure(user_code.is_user)))
     except BaseException as error:
         failure = failures.escaped(error, request.target.name, user_code.is_user)
         if failure is None:
@@ -88,6 +88,12 @@ class _Climb:
         if self._request.errand is not Errand.REPORT:
             return self.record()
         return self.measure() if self._request.rung is Rung.MEASURE else self.observe()
+
+    def failure(self, error: RunFailedError) -> Failure:
+        """What the server is told: where a device is simulated, whether that may be at fault."""
+        simulates = self._request.device.startswith("sim:")
+        below = simulates and failures.came_from_below(error, self._user_code.is_user)
+        return replace(error.failure, simulation=below)
 
     def record(self) -> TargetReport:
         """Read the card of this machine, or what torch decides on it for the target."""

@@ -269,12 +269,16 @@ class FailureKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """What happened, why and what to do, in sentences; `details` is for the log (a traceback)."""
+    """What happened, why and what to do, in sentences; `details` is for the log (a traceback).
+
+    `simulation` says that it may be the simulated device's fault, so that the same program may run on the CPU.
+    """
 
     kind: FailureKind
     message: str
     place: Span | None = None
     details: str = ""
+    simulation: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inductoscope.protocol.messages import Failure, Hello
-from inductoscope.server.workers import failures
+from inductoscope.server.workers import failures, fallback
 from inductoscope.server.workers.command import WorkerCommand, bootstrap_command
 from inductoscope.server.workers.process import WorkerProcess, start
 from inductoscope.server.workers.run import OnEvent, RunOutcome, RunRequest, converse, greet, unfinished
@@ -80,6 +80,9 @@ class WorkerPool:
             try:
                 hello = await started.hello
                 if isinstance(hello, Failure):
+        return await fallback.run(self._once, request, on_event)
+
+    async def _once(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
                     return unfinished(request, hello)
                 if self._more():
                     self._go(self._renew(request.cwd))
