@@ -265,7 +265,9 @@ class _Player:
 
 
 def play(read_fd: int, write_fd: int, steps: list[tuple[str, list[Any]]]) -> None:
-    """Be the worker that the steps of a `Script` describe."""
+    """Be the worker that the steps of a `Script` describe; one that is to be forked says that it cannot be."""
+    if read_fd == write_fd:
+        write_fd, steps = os.dup(read_fd), [("hello", [None, PROTOCOL, None]), ("wait_for_end_of_input", [])]
     _Player(read_fd, write_fd).play(steps)
 
 

@@ -1,5 +1,7 @@
 """First file of a worker: `PYTHON bootstrap.py READ_FD WRITE_FD NAMESPACE_PART...`.
 
+One and the same descriptor for both is a socket, and the process is a warm one that workers are forked from.
+
 It is started by its path in the user's interpreter, where `inductoscope` is not installed, so it makes the namespace
 package from the folders it is given.  Before anything else runs, it takes the two descriptors of the channel away from
 whatever the program may do, and turns standard output, which programs print to, into standard error.
@@ -18,7 +20,8 @@ PROTOCOL = 1  # messages.PROTOCOL, which an old Python cannot import
 
 def main(argv: "list[str]") -> None:
     """Run the worker; returns only when the interpreter is too old."""
-    read_fd, write_fd = (take_away(int(argument)) for argument in argv[1:3])
+    channel = [take_away(int(descriptor)) for descriptor in dict.fromkeys(argv[1:3])]
+    read_fd, write_fd = channel[0], channel[-1]
     redirect_standard_streams()
     leave_folder(Path(__file__).resolve().parent)
     if sys.version_info < OLDEST:

@@ -33,6 +33,13 @@ def keep_caches_in(folder: Path) -> None:
         os.environ[variable] = str(folder / variable.lower())
 
 
+def move_caches(old: Path, new: Path) -> None:
+    """Let the caches that are to live in `old` live in `new` instead, unless the program named a folder meanwhile."""
+    for variable in CACHE_VARIABLES:
+        if os.environ.get(variable) == str(old / variable.lower()):
+            os.environ[variable] = str(new / variable.lower())
+
+
 def users_folder(variable: str) -> Path | None:
     """The folder that the user names by one of `CACHE_VARIABLES`: in the program itself, else in its environment."""
     now = os.environ.get(variable)

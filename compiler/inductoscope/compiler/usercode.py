@@ -105,6 +105,11 @@ def _generated_folders() -> set[str]:
     return {_normal(os.environ[name]) for name in scratch.CACHE_VARIABLES if os.environ.get(name)}
 
 
+def forget_folders() -> None:
+    """Find the folders of generated code anew: this process has others than the one that it was forked from."""
+    _library_folders.cache_clear()
+
+
 def _package_folder(name: str) -> str | None:
     import importlib.util
 

@@ -34,18 +34,38 @@ logger = logging.getLogger(__name__)
 
 
 def main(read_fd: int, write_fd: int) -> NoReturn:
-    """Serve one run over the two descriptors and end the process."""
-    folder = _own_folder()
+    """Serve one run over the two descriptors, or forks over the one, and end the process."""
+    folder = own_folder()
+    _listen_to_signals()
+    if read_fd == write_fd:
+        _stay_warm(read_fd, folder)
+
+    def hello() -> Hello:
+        return greet() if isinstance(folder, Path) else _hello(folder)
+
+    converse(read_fd, write_fd, folder, hello, import_more)
+
+
+def converse(
+    read_fd: int,
+    write_fd: int,
+    folder: Path | str,
+    greeting: Callable[[], Hello],
+    meanwhile: Callable[[Callable[[], bool]], None] | None = None,
+) -> NoReturn:
+    """Serve one run over the two descriptors and end the process.
+
+    `folder` is that of the process's caches, or why there is none; `meanwhile` is what to do while no run comes, until
+    what it is given says that one has come.
+    """
     link = Link(read_fd, write_fd, on_gone=functools.partial(_clean_up, folder))
-    faulthandler.enable()
-    faulthandler.register(signal.SIGUSR2, all_threads=True)  # the server asks this of a run that hangs
     status = 1
     try:
-        hello = greet() if isinstance(folder, Path) else _hello(folder)
+        hello = greeting()
         link.send(hello)
         run = link.run_within(AT_ONCE_S)
-        if run is None and hello.problem is None:
-            import_more(lambda: link.has_run)
+        if run is None and hello.problem is None and meanwhile is not None:
+            meanwhile(lambda: link.has_run)
         serve(run or link.wait_for_run(), link)
         status = 0
     except BaseException:
@@ -53,10 +73,34 @@ def main(read_fd: int, write_fd: int) -> NoReturn:
     finally:
         if not link.severed:
             _clean_up(folder)
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)
+        _end(status)
+
+
+def _stay_warm(descriptor: int, folder: Path | str) -> NoReturn:
+    """Be a process that runs are forked from, until the server is gone."""
+    status = 1
+    try:
+        from inductoscope.compiler.warm import process
+
+        process.be_first(descriptor, folder, greet, _hello)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        _clean_up(folder)
+        _end(status)
+
+
+def _listen_to_signals() -> None:
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR2, all_threads=True)  # the server asks this of a run that hangs
+
+
+def _end(status: int) -> NoReturn:
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def serve(run: Run, link: Link) -> None:
@@ -98,8 +142,8 @@ def _hello(problem: str | None = None) -> Hello:
     return Hello(PROTOCOL, platform.python_version(), sys.executable, os.getpid(), problem=problem)
 
 
-def _own_folder() -> Path | str:
-    """The folder for this process's caches, or why there can be none."""
+def own_folder(use: Callable[[Path], None] = scratch.keep_caches_in) -> Path | str:
+    """The folder for this process's caches, for which `use` is called, or why there can be none."""
     try:
         folder = scratch.make()
     except OSError as error:
@@ -107,7 +151,7 @@ def _own_folder() -> Path | str:
             f"no folder for temporary files can be made ({error}). "
             "Free some space, or set TMPDIR to a folder that can be written"
         )
-    scratch.keep_caches_in(folder)
+    use(folder)
     return folder
 
 

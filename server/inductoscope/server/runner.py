@@ -14,6 +14,7 @@ from inductoscope.server.workers import (
     OnEvent,
     RunOutcome,
     RunRequest,
+    Spare,
     WorkerCommand,
     WorkerPool,
     bootstrap_command,
@@ -48,7 +49,7 @@ class FolderRunner:
         except InterpreterError as error:
             return unfinished(request, Failure(FailureKind.NO_INTERPRETER, str(error)))
         if words not in self._pools:
-            self._pools[words] = WorkerPool(words[0], command=_command(words))
+            self._pools[words] = WorkerPool(words[0], command=_command(words), spare=Spare.FORK)
         return await self._pools[words].run(_within_memory(request), on_event)
 
     async def close(self) -> None:

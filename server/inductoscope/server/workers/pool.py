@@ -1,4 +1,4 @@
-"""The pool: how many workers run at once, and the spare that has imported torch before it is needed.
+"""The pool: how many workers run at once, and what is ready before a run is asked for: a warm process, or a spare.
 
 A worker process serves one run and is then ended, whatever came of it: user code leaves traces in a process.
 """
@@ -15,6 +15,7 @@ from typing import Any
 from inductoscope.protocol.messages import Failure, Hello
 from inductoscope.server.workers import failures, fallback
 from inductoscope.server.workers.command import WorkerCommand, bootstrap_command
+from inductoscope.server.workers.nursery import Growth, Nursery, suits
 from inductoscope.server.workers.process import WorkerProcess, start
 from inductoscope.server.workers.run import OnEvent, RunOutcome, RunRequest, converse, greet, unfinished
 
@@ -22,19 +23,26 @@ logger = logging.getLogger("inductoscope.pool")
 
 
 class Spare(enum.Enum):
-    """Whether the pool keeps one worker started ahead of the next run."""
+    """What the pool has ready for the next run.
+
+    With `FORK`, warm processes where runs can be forked from one, else a worker that was started ahead; with `SERIES`
+    the same, of which no more is made than what is worth it for runs that are known to follow.
+    """
 
     KEEP = "keep"
     NONE = "none"
+    FORK = "fork"
+    SERIES = "series"
 
 
 @dataclass(frozen=True)
 class _Started:
-    """A started worker and the task that waits for its hello."""
+    """A worker and the task that waits for its hello; `forked` is one from a warm process."""
 
     worker: WorkerProcess
     hello: asyncio.Task[Hello | Failure]
     cwd: str | None
+    forked: bool = False
 
     def serves(self, cwd: str | None) -> bool:
         return self.cwd == cwd and self.worker.alive
@@ -67,34 +75,41 @@ class WorkerPool:
         self._spare_lock = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
         self._closed = False
+        forks = spare in (Spare.FORK, Spare.SERIES)
+        self._nursery = Nursery(self._command, env) if forks else None
 
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         """Do `request`.  Never raises for anything a worker does; cancelling kills the worker and all it started."""
+        return await fallback.run(self._once, request, on_event)
+
+    async def _once(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         async with self._slots:
             if self._closed:
                 return unfinished(request, failures.pool_closed())
             try:
-                started = await self._take(request.cwd)
+                started = await self._get(request)
             except OSError as error:
                 return unfinished(request, failures.no_interpreter(self.interpreter, error))
+            if not isinstance(started, _Started):
+                return started
             try:
                 hello = await started.hello
                 if isinstance(hello, Failure):
-        return await fallback.run(self._once, request, on_event)
-
-    async def _once(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
                     return unfinished(request, hello)
-                if self._more():
+                if self._more() and not started.forked:
                     self._go(self._renew(request.cwd))
                 return await converse(started.worker, hello, request, on_event)
             finally:
                 await self._end(started)
-                if self._policy is Spare.KEEP and not self._closed:
+                if self._keeps_spare and not started.forked and not self._closed:
                     self._go(self._renew(request.cwd))
 
     async def prepare(self, cwd: str | None = None) -> Hello | Failure:
-        """Have a spare ready for `cwd`; returns what it said, or why none can be started."""
+        """Have ready what the policy says, for `cwd`; returns what it said, or why none can be started."""
         try:
+            hello = await self._nursery.prepare() if self._nursery is not None else None
+            if hello is not None:
+                return hello
             await self._renew(cwd)
         except OSError as error:
             return failures.no_interpreter(self.interpreter, error)
@@ -106,7 +121,29 @@ class WorkerPool:
         self._closed = True
         async with self._spare_lock:
             await self._drop_spare()
+        if self._nursery is not None:
+            await self._nursery.close()
         await asyncio.gather(*self._background, return_exceptions=True)
+
+    @property
+    def _keeps_spare(self) -> bool:
+        return self._policy in (Spare.KEEP, Spare.FORK)
+
+    async def _get(self, request: RunRequest) -> _Started | RunOutcome:
+        """A worker for the request, or what the run comes to without one.  Raises `OSError`."""
+        if self._nursery is None or not suits(request):
+            return await self._take(request.cwd)
+        grows = self._policy is Spare.FORK or self._more()
+        forked = await self._nursery.fork(request, Growth.ALWAYS if grows else Growth.NONE)
+        if forked is None:
+            return await self._take(request.cwd)
+        if isinstance(forked, WorkerProcess):
+            return _Started(forked, asyncio.create_task(greet(forked)), request.cwd, forked=True)
+        if isinstance(forked, Failure):
+            return unfinished(request, forked)
+        refusal = failures.refused(forked)
+        assert refusal is not None  # the nursery returns no other hello
+        return unfinished(request, refusal, forked)
 
     async def _take(self, cwd: str | None) -> _Started:
         async with self._spare_lock:

@@ -2,8 +2,8 @@
 
 Knows frames and messages, not what a run is.  A worker leads a session of its own, so that one signal reaches all of
 its children; descendants that left the group are found through the process table, and daemons by a mark in their
-environment.  What the process prints goes to
-the log and, the last lines of it, to `tail`: standard output is never a protocol channel.
+environment.  What the process prints goes to the log and, the last lines of it, to `tail`: standard output is never a
+protocol channel.  A worker is started, or forked from a warm process, which is then its parent.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from inductoscope.protocol import frames, messages, scratch
 from inductoscope.server.workers import family
@@ -54,12 +56,31 @@ class Exit:
             return cls(None, f"signal {-returncode}")
 
 
+class Child(Protocol):
+    """A process whose end is told to us."""
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended (negative for a signal); None while it runs."""
+
+    async def wait(self) -> int:
+        """Wait for its end."""
+
+
+ForkChild: TypeAlias = Callable[[str, tuple[int, int, int]], Awaitable[Child]]
+"""Forks a worker that has a mark and three descriptors: to read from, to write to, for what is printed."""
+
+
 class WorkerProcess:
-    """A running worker.  Made by `start`; `kill` must be awaited once, whatever happened."""
+    """A running worker.  Made by `start` or `fork`; `kill` must be awaited once, whatever happened."""
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        process: Child,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         output: asyncio.StreamReader,
@@ -79,6 +100,11 @@ class WorkerProcess:
     def pid(self) -> int:
         """Process id, which is the group id too."""
         return self._process.pid
+
+    @property
+    def stream(self) -> asyncio.StreamReader:
+        """Where its messages come from, for whoever takes over from `receive`."""
+        return self._reader
 
     @property
     def tail(self) -> tuple[str, ...]:
@@ -186,33 +212,77 @@ class WorkerProcess:
 
 async def start(command: WorkerCommand, cwd: str | None, env: Mapping[str, str] | None) -> WorkerProcess:
     """Start a worker.  Raises `OSError` when the interpreter cannot be started."""
-    if sys.platform == "win32":
-        raise OSError("workers need POSIX process groups, which Windows does not have; use WSL")
-    value = uuid.uuid4().hex
+
+    async def spawn(mark: str, ends: tuple[int, int, int]) -> Child:
+        child_read, child_write, child_output = ends
+        return await _spawn(command(child_read, child_write), ends[:2], child_output, cwd, env, mark)
+
+    return await fork(spawn)
+
+
+async def fork(child: ForkChild) -> WorkerProcess:
+    """A worker whose process `child` makes.  Raises `OSError` as that does."""
+    mark = f"{_MARK}={uuid.uuid4().hex}"
     with contextlib.ExitStack() as cleanup:
         read_end, child_write = os.pipe()
         child_read, write_end = os.pipe()
         output_end, child_output = os.pipe()
+        ends = child_read, child_write, child_output
         with contextlib.ExitStack() as child_ends:
-            for descriptor in (child_write, child_read, child_output):
+            for descriptor in ends:
                 child_ends.callback(os.close, descriptor)
             # The pipes are connected first: from the moment that the process exists, somebody must be able to end it.
-            reader, output = await _reader(read_end, cleanup), await _reader(output_end, cleanup)
+            reader, output = await reader_of(read_end, cleanup), await reader_of(output_end, cleanup)
             writer = await _writer(write_end, cleanup)
-            process = await asyncio.create_subprocess_exec(
-                *command(child_read, child_write),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=child_output,
-                stderr=child_output,
-                pass_fds=(child_read, child_write),
-                start_new_session=True,
-                cwd=cwd,
-                env={**(os.environ if env is None else env), _MARK: value},
-            )
-        return WorkerProcess(process, reader, writer, output, cleanup.pop_all(), f"{_MARK}={value}")
+            process = await child(mark, ends)
+        return WorkerProcess(process, reader, writer, output, cleanup.pop_all(), mark)
 
 
-async def _reader(descriptor: int, cleanup: contextlib.ExitStack) -> asyncio.StreamReader:
+async def start_warm(command: WorkerCommand, env: Mapping[str, str] | None) -> tuple[WorkerProcess, socket.socket]:
+    """Start a process that others are forked from, and the socket on which it is asked to.
+
+    Its messages can be read from the process as those of any worker.  Raises `OSError`.
+    """
+    mark = f"{_MARK}={uuid.uuid4().hex}"
+    with contextlib.ExitStack() as cleanup:
+        own, other = socket.socketpair()
+        output_end, child_output = os.pipe()
+        with contextlib.ExitStack() as child_ends:
+            child_ends.callback(os.close, child_output)
+            child_ends.callback(other.close)
+            cleanup.callback(own.close)
+            reader, output = await reader_of(os.dup(own.fileno()), cleanup), await reader_of(output_end, cleanup)
+            writer = await _writer(os.dup(own.fileno()), cleanup)
+            channel = other.fileno()
+            process = await _spawn(command(channel, channel), (channel,), child_output, None, env, mark)
+        return WorkerProcess(process, reader, writer, output, cleanup.pop_all(), mark), own
+
+
+async def _spawn(
+    words: Sequence[str],
+    channel: Sequence[int],
+    output: int,
+    cwd: str | None,
+    env: Mapping[str, str] | None,
+    mark: str,
+) -> Child:
+    if sys.platform == "win32":
+        raise OSError("workers need POSIX process groups, which Windows does not have; use WSL")
+    name, _, value = mark.partition("=")
+    return await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=channel,
+        start_new_session=True,
+        cwd=cwd,
+        env={**(os.environ if env is None else env), name: value},
+    )
+
+
+async def reader_of(descriptor: int, cleanup: contextlib.ExitStack) -> asyncio.StreamReader:
+    """A stream of what comes from a pipe or a socket, until `cleanup` closes it."""
     stream = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(descriptor, "rb", 0)
