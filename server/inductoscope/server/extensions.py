@@ -100,7 +100,7 @@ class TargetState(enum.Enum):
 class TargetStatus:
     """A target by the line of its definition; `stale` says that the text was edited since."""
 
-    uri: str | None
+    uri: str
     name: str
     line: int
     state: TargetState

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inductoscope.protocol.report import Status as RunStatus
 from inductoscope.server import words
+from inductoscope.server.documents import uri_of
 from inductoscope.server.extensions import Health, Status, TargetState, TargetStatus
 from inductoscope.server.features import lens
 from inductoscope.server.settings import Trust
@@ -70,7 +71,7 @@ def _target(snapshot: Snapshot, view: TargetView) -> TargetStatus:
     path, settled = view.target.file, view.settled
     document = snapshot.documents.get(path)
     return TargetStatus(
-        uri=document.uri if document else None,
+        uri=document.uri if document else uri_of(path),
         name=view.target.name,
         line=snapshot.line_of(view) or view.target.line,
         state=state(view),
