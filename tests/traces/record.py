@@ -34,15 +34,17 @@ def record(name: str, python: str) -> Iterator[tuple[str, bytes]]:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for program in (HERE / "programs").glob("*.py"):
         shutil.copy(program, FOLDER)
-    prefix = subprocess.check_output([python, "-c", "import sys; print(sys.prefix)"], text=True).strip()
+    ask = "import sys; print(sys.prefix); print(sys.base_prefix)"
+    prefix, base = subprocess.check_output([python, "-c", ask], text=True).split()
     with tempfile.TemporaryDirectory() as scratch:
+        neutral = {prefix: "/home/user/venv", base: "/usr/local", scratch: "/home/user/traces"}
         cache = FOLDER.parent / "cache"
         shutil.rmtree(cache, ignore_errors=True)
         for run in ("cold", "warm"):
             (text,) = _run(python, "train.py", Path(scratch, run), cache)
-            yield f"{name}/{run}.log", _neutral(text, prefix)
+            yield f"{name}/{run}.log", _neutral(text, neutral)
         for rank, text in enumerate(_run(python, "ranks.py", Path(scratch, "ranks"), cache, ranks=2)):
-            yield f"{name}/rank{rank}.log", _neutral(text, prefix)
+            yield f"{name}/rank{rank}.log", _neutral(text, neutral)
         shutil.rmtree(cache, ignore_errors=True)
 
 
@@ -66,10 +68,12 @@ def _run(python: str, program: str, traces: Path, cache: Path, ranks: int = 1) -
     return [path.read_bytes() for path in sorted(traces.iterdir())]
 
 
-def _neutral(text: bytes, prefix: str) -> bytes:
+def _neutral(text: bytes, names: dict[str, str]) -> bytes:
     """The trace with other paths and the checksums that belong to them."""
+    for own, other in names.items():
+        text = text.replace(own.encode(), other.encode())
     records: list[bytes] = []
-    for line in text.replace(prefix.encode(), b"/home/user/venv").splitlines(keepends=True):
+    for line in text.splitlines(keepends=True):
         if line.startswith(b"\t"):
             records[-1] += line
         else:

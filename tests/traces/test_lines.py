@@ -27,9 +27,8 @@ def told(data: bytes) -> list[tuple[bytes, str]]:
     return [(line.json, payload_bytes(io.BytesIO(data), line.payload).decode()) for line in scan(data)[0]]
 
 
-TEXTS = st.lists(
-    st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=("Cs",)), max_size=30), max_size=5
-)
+LINE = st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=("Cs",)), max_size=30)
+TEXTS = st.lists(LINE, max_size=5)
 
 
 @given(
@@ -66,13 +65,11 @@ def test_output_inside_of_a_payload_does_not_end_it() -> None:
 
 
 def test_ranks_that_torchrun_interleaves() -> None:
-    ranks = [
-        record({"dynamo_output_graph": {"rank": n}}, f"graph of {n}\nsecond line", 7 + n, f"[rank{n}]: ")
-        for n in (0, 1)
-    ]
+    graphs = [f"graph of {n}\nsecond line" for n in (0, 1)]
+    ranks = [record({"dynamo_output_graph": {}}, graphs[n], 7 + n, f"[rank{n}]: ") for n in (0, 1)]
     split = [text.splitlines(keepends=True) for text in ranks]
     data = "".join(line for pair in zip(*split, strict=True) for line in pair).encode()
-    assert sorted(payloads(data)) == ["graph of 0\nsecond line", "graph of 1\nsecond line"]
+    assert sorted(payloads(data)) == graphs
 
 
 def test_a_record_that_is_cut_off_and_the_ones_before_it() -> None:

@@ -12,14 +12,9 @@ from inductoscope.server.traces import reading
 from inductoscope.server.traces.process import Process
 from traces.support import artifact, record, report
 
-START = record({"str": ["/p/a.py", 0]}) + record(
-    {
-        "dynamo_start": {"stack": [{"line": 3, "name": "f", "filename": 0}]},
-        "frame_id": 0,
-        "frame_compile_id": 0,
-        "attempt": 0,
-    }
-)
+FIRST = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+STARTED = {"dynamo_start": {"stack": [{"line": 3, "name": "f", "filename": 0}]}, **FIRST}
+START = record({"str": ["/p/a.py", 0]}) + record(STARTED)
 
 
 def sentence(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -112,7 +107,7 @@ def test_damaged_records_are_counted_and_the_others_stand(tmp_path: Path) -> Non
 
 def test_deeply_nested_json_is_no_record(tmp_path: Path) -> None:
     path = tmp_path / "trace.log"
-    path.write_text(START + "V1130 14:02:03.000004 7 x.py:1] " + '{"a":' * 100_000 + "\n")
+    path.write_text(START + "V1130 14:02:03.000004 7 x.py:1] " + '{"dynamo_start":' * 100_000 + "\n")
     (process,) = processes(path)
     assert process.damaged == 1
 
@@ -127,13 +122,11 @@ def test_what_is_not_known_is_counted(tmp_path: Path) -> None:
 
 def test_processes_in_one_file_have_names_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "all.log"
-    start = {"stack": [{"line": 3, "name": "f", "filename": 0}]}
-    numbers = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
     path.write_text(
         record({"str": ["/p/a.py", 0]}, process=1)
         + record({"str": ["/p/b.py", 0]}, process=2)
-        + record({"dynamo_start": start, "rank": 0, **numbers}, process=1)
-        + record({"dynamo_start": start, "rank": 1, **numbers}, process=2)
+        + record({**STARTED, "rank": 0}, process=1)
+        + record({**STARTED, "rank": 1}, process=2)
     )
     found = {process.rank: process.compilations[0].stack[0].file for process in processes(path)}
     assert found == {0: "/p/a.py", 1: "/p/b.py"}
@@ -141,9 +134,7 @@ def test_processes_in_one_file_have_names_of_their_own(tmp_path: Path) -> None:
 
 def test_ids_that_begin_anew_after_a_reset_are_other_compilations(tmp_path: Path) -> None:
     path = tmp_path / "trace.log"
-    metrics = record(
-        {"compilation_metrics": {"co_name": "f", "graph_op_count": 2}, "frame_id": 0, "frame_compile_id": 0}
-    )
+    metrics = record({"compilation_metrics": {"co_name": "f", "graph_op_count": 2}, **FIRST})
     path.write_text(START + metrics + START + metrics)
     (process,) = processes(path)
     assert [one.id for one in process.compilations] == ["0/0", "0/0"]

@@ -77,8 +77,9 @@ def main() -> None:
         whole(torch.randn(2))
     except Exception as error:
         print(type(error).__name__, file=sys.stderr)
-    with torch._dynamo.config.patch(compiled_autograd=True):
-        squared(torch.randn(4, requires_grad=True)).backward()
+    loss = squared(torch.randn(4, requires_grad=True))
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+        loss.backward()
     torch._dynamo.config.recompile_limit = 3
     for length in range(5):
         counted(torch.randn(2), "x" * length)

@@ -166,11 +166,13 @@ def _symbol(process: Process, record: Record) -> None:
 
 
 def _version(process: Process, record: Record) -> None:
+    _keep(process, record)
     data = json.loads(record.payload.text() or "{}")
     process.torch = process.torch or _text(data.get("pytorch_version"))
 
 
 def _schedule(process: Process, record: Record) -> None:
+    _keep(process, record)
     data = json.loads(record.payload.text() or "[]")
     if isinstance(data, list):
         _of(process, record).collectives += [str(one) for one in data]
