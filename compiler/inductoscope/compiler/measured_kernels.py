@@ -6,7 +6,7 @@ Knows values only; runs nothing.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -43,9 +43,16 @@ def joined(times: KernelTimes, known: Sequence[Kernel], on: Card) -> KernelTimes
     by_name: dict[str, list[Kernel]] = defaultdict(list)
     for kernel in known:
         by_name[_key(kernel)].append(kernel)
-    kernels = tuple(
-        _completed(time, by_name.get(time.name) or by_name.get(time.operator or "") or (), on) for time in times.kernels
-    )
+    sharing = Counter(time.operator for time in times.kernels)
+
+    def known_of(time: KernelTime) -> Sequence[Kernel]:
+        if time.name in by_name:
+            return by_name[time.name]
+        # Several kernels of one operator: which of its calls each computes is not known, unless all are alike.
+        calls = by_name.get(time.operator or "", [])
+        return calls if sharing[time.operator] == 1 or _alike(calls) else ()
+
+    kernels = tuple(_completed(time, known_of(time), on) for time in times.kernels)
     return replace(times, kernels=kernels, ceilings=on.ceilings)
 
 
@@ -57,6 +64,11 @@ def with_measured(known: Iterable[Kernel], times: KernelTimes, where: str) -> tu
     return tuple(
         kernel if time is None else replace(kernel, measured=_measured(time, times, where)) for kernel, time in found
     )
+
+
+def _alike(calls: Sequence[Kernel]) -> bool:
+    """Whether all calls are of one line and have the same operands."""
+    return len({(call.lines, call.operands, call.bytes_read, call.flops) for call in calls}) == 1
 
 
 def _key(kernel: Kernel) -> str:

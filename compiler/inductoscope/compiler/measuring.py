@@ -50,11 +50,14 @@ def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller,
 
 
 def compiled_as_asked(prepared: Prepared, request: Run, user_code: UserCode) -> Any:
-    """The prepared program itself, compiled as the benchmark compiles its copies."""
-    program = prepared.placed.program
-    if request.bench.mode is not None and program.is_compiled:
-        return torch.compile(compiled.original(program.obj), mode=request.bench.mode)
-    return resolve.compile_program(program, _asked(prepared, request), request.target, user_code.is_user)
+    """The prepared program itself, compiled as the benchmark compiles its copies, but without autotuning again."""
+    program, mode = prepared.placed.program, request.bench.mode
+    if mode is not None and mode.startswith("max-autotune"):
+        mode = "default"
+    asked = replace(request, bench=replace(request.bench, mode=mode))
+    if mode is not None and program.is_compiled:
+        return torch.compile(compiled.original(program.obj), mode=mode)
+    return resolve.compile_program(program, _asked(prepared, asked), request.target, user_code.is_user)
 
 
 def _one(request: Run, maker: _Maker, teller: Teller, which: str) -> Benchmark:

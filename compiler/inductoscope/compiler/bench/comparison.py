@@ -90,6 +90,7 @@ class _Run:
     tuned: Listener = field(default_factory=Listener)
 
     def benchmark(self) -> Benchmark:
+        state = conditions.now(self.device)
         self.progress("warming up the compiler")
         self._warm_up_compiler()
         self.progress("running the eager program")
@@ -102,7 +103,6 @@ class _Run:
         compiled_count = counts().since(before)
         evidence.require_compiled(self._trace(compiled), compiled_count)
         self._warm_up(eager)
-        state = conditions.now(self.device)
         rounds = self._rounds(eager, compiled)
         told = conditions.sentences(state, conditions.now(self.device), self.device)
         seen = self._trace(compiled)
