@@ -28,7 +28,9 @@ class Conditions:
         self._torch = torch
 
     def tensor(self, test: ast.expr) -> str:
-        """`test` as a tensor of truth values.  Raises NoTensorError."""
+        """`test` as a tensor of truth values, to stand where commas separate.  Raises NoTensorError."""
+        if any(self._is_numpy(node) for node in ast.walk(test)):
+            raise NoTensorError(f"`{self._code.text(test)}` is made by NumPy: write that with torch first.")
         match test:
             case ast.BoolOp():
                 return self._joined(test)
@@ -81,16 +83,16 @@ class Conditions:
             if test.func.attr == "item" and not test.args:
                 return self.tensor(test.func.value)
             if test.func.attr == "is_nonzero" and not test.args:
-                return f"({self._code.text(test.func.value)} != 0)"
+                return f"{self._code.text(test.func.value)} != 0"
         return self._truth(test)
 
     def _truth(self, test: ast.expr) -> str:
         text = self._code.text(test)
         called = test.func if isinstance(test, ast.Call) else None
-        last = getattr(called, "attr", "")
-        if last in _BOOLEAN:
+        if getattr(called, "attr", "") in _BOOLEAN:
             return text
-        return f"({text} != 0)"
+        loose = not isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.BinOp)
+        return f"({text}) != 0" if loose else f"{text} != 0"
 
     def _operand(self, node: ast.expr, text: str | None) -> str:
         if text is not None:
@@ -107,6 +109,15 @@ class Conditions:
         if self._code.dotted(node.func) == "float" and len(node.args) == 1 and self._values.is_tensor(node.args[0]):
             return f"({self._code.text(node.args[0])})"
         return None
+
+    def _is_numpy(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            is_array = isinstance(node.func, ast.Attribute) and node.func.attr == "numpy"
+            return is_array or self._code.dotted(node.func).startswith("numpy.")
+        made = self._values.made(node) if isinstance(node, ast.Name) else None
+        return made is not None and any(
+            self._is_numpy(part) for part in ast.walk(made) if not isinstance(part, ast.Name)
+        )
 
     def _is_size(self, node: ast.expr) -> bool:
         return self._values.kind(node) is Kind.NUMBER and not isinstance(node, ast.Constant)

@@ -84,6 +84,15 @@ class Values:
                 return Kind.OTHER
         return Kind.UNKNOWN
 
+    def made(self, node: ast.Name) -> ast.expr | None:
+        """What a local name that is set once is set to."""
+        function = self._code.function_of(node)
+        bound = list(_bindings(function, node.id)) if function else []
+        if function is None or len(bound) != 1 or node.id in _parameters(function):
+            return None
+        value = bound[0].value if isinstance(bound[0], ast.Assign | ast.AnnAssign) else None
+        return value if isinstance(bound[0], ast.AnnAssign) or _is_plain(bound[0]) else None
+
     def _operation(self, node: ast.BinOp | ast.Compare | ast.UnaryOp, depth: int) -> Kind:
         match node:
             case ast.UnaryOp():
@@ -108,6 +117,8 @@ class Values:
         if name.startswith("torch.nn.functional.") or self._makes_tensor(name):
             return Kind.TENSOR
         if isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("item", "numel", "dim") and not node.args:
+                return Kind.NUMBER
             if self.kind(node.func.value, depth - 1) is Kind.TENSOR:
                 if node.func.attr in _NUMBER_METHODS:
                     return Kind.NUMBER
@@ -223,6 +234,10 @@ def is_own(node: ast.AST | None, attribute: str) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == "self"
     )
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and any(isinstance(item, ast.Name) for item in statement.targets)
 
 
 def parameters(function: Function) -> list[str]:

@@ -7,9 +7,12 @@ is said why it cannot be.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from inductoscope.server.features.fixes.causes.assertions import plain_message
+from inductoscope.server.features.fixes.causes.guards import is_about_sizes
 from inductoscope.server.features.fixes.conditions import Conditions, NoTensorError
 from inductoscope.server.features.fixes.model import Edit, Proposal, changes, refused, words
 from inductoscope.server.features.fixes.problem import Problem
@@ -49,13 +52,13 @@ class _Branch:
 def propose(problem: Problem) -> Iterator[Proposal]:
     """Both ways of doing without the branch, or why there is none."""
     expression = _expression(problem)
-    if expression is not None:
+    if expression is not None and not is_about_sizes(problem, expression.test):
         yield from _chosen(problem, expression)
         return
     statement = problem.statement
     if isinstance(statement, ast.While):
         yield refused(_TITLE, "A loop as long as the data says needs torch.while_loop, whose body you have to write.")
-    if not isinstance(statement, ast.If):
+    if not isinstance(statement, ast.If) or is_about_sizes(problem, statement.test):
         return
     try:
         if _raises(statement):
@@ -334,8 +337,9 @@ def _checked(problem: Problem, statement: ast.If) -> Iterator[Proposal]:
 def _message(problem: Problem, raised: ast.expr | None) -> str:
     if isinstance(raised, ast.Call) and raised.args:
         first = raised.args[0]
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            return problem.code.text(first)
-        plain = problem.code.text(first)
-        return repr(plain)
-    return repr("a check failed")
+        return (
+            problem.code.text(first)
+            if isinstance(first, ast.Constant)
+            else json.dumps(plain_message(problem, first), ensure_ascii=False)
+        )
+    return json.dumps("a check failed")

@@ -22,6 +22,8 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     name, code = match["name"], problem.code
     title = f"keep `self.{name}` in a tensor (a buffer; reading it as a number waits for the device)"
     made = [item for item in _uses(owner, name) if _is_constant_assignment(code.parents.get(item))]
+    if any(_is_fraction(code.parents.get(item)) for item in _uses(owner, name)):
+        return  # a fraction is compiled for again once, and then for any value
     reason = _obstacle(problem, owner, name, made)
     if reason is not None:
         yield refused(f"Changes behaviour: {title}", reason)
@@ -47,6 +49,11 @@ def _is_constant_assignment(statement: ast.AST | None) -> bool:
         and isinstance(statement.value, ast.Constant)
         and type(statement.value.value) is int
     )
+
+
+def _is_fraction(statement: ast.AST | None) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Constant) and isinstance(value.value, float)
 
 
 def _obstacle(problem: Problem, owner: ast.ClassDef, name: str, made: list[ast.Attribute]) -> str | None:

@@ -10,6 +10,8 @@ from inductoscope.server.features.fixes.problem import Problem
 from inductoscope.server.features.fixes.values import Kind
 
 _INVERSE = {ast.Eq: "!=", ast.NotEq: "==", ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}
+_USUAL = {ast.Eq: "false", ast.NotEq: "true", ast.Gt: "true", ast.GtE: "true"}
+"""How a comparison goes for all but special sizes."""
 _GUARDS = "torch.fx.experimental.symbolic_shapes"
 
 
@@ -29,7 +31,10 @@ def propose(problem: Problem) -> Iterator[Proposal]:
         for stated in (text, _inverse(problem, test)):
             check = code.before(statement, f"{torch}._check({stated})")
             yield changes(f"state that {stated} (anything else raises an error)", check, *imports)
+    usual = _USUAL.get(type(test.ops[0]))
     for name, value in (("guard_or_false", "false"), ("guard_or_true", "true")):
+        if usual not in (None, value):
+            continue
         called, needed = code.imported(_GUARDS, name)
         edit = code.replaced(test, f"{called}({text})")
         yield changes(f"take `{text}` as {value} when compiled", edit, *needed)

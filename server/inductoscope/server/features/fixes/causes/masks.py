@@ -29,7 +29,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
         if found is not None:
             yield found
         else:
-            yield refused(f"Changes behaviour: {_SUM}", _UNKNOWN)
+            yield refused("Changes behaviour: keep all elements and choose with torch.where", _UNKNOWN)
         return
 
 
@@ -86,7 +86,9 @@ def _reduced(problem: Problem, node: ast.expr, whole: ast.expr, mask: ast.expr) 
         return changes(_SUM, code.replaced(call, chosen), *imports)
     if method.attr == "mean":
         number = f"({code.text(mask)}).sum()" if not isinstance(mask, ast.Name) else f"{code.text(mask)}.sum()"
-        return changes(_SUM, code.replaced(call, f"({chosen} / {number})"), *imports)
+        mean = f"{chosen} / {number}"
+        bare = isinstance(code.parents.get(call), ast.Return | ast.Assign)
+        return changes(_SUM, code.replaced(call, mean if bare else f"({mean})"), *imports)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -22,6 +23,8 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     """The setting, for the whole process, below the imports."""
     code = problem.code
     for name in hinted(problem.finding.hints):
+        if name == "capture_scalar_outputs" and _decides(problem):
+            continue
         torch, imports = code.module_name("torch")
         line = f"{torch}._dynamo.config.{name} = True"
         title = f"{_DO[name]} (torch._dynamo.config.{name})"
@@ -30,6 +33,14 @@ def propose(problem: Problem) -> Iterator[Proposal]:
             yield refused(title, "This file sets it already, but the run had it off: it is set elsewhere or too late.")
         else:
             yield same(title, at, *imports)
+
+
+def _decides(problem: Problem) -> bool:
+    """Whether the number decides a branch right where it is read: then the branch breaks the graph instead."""
+    marked = problem.node
+    around = problem.code.ancestors(marked) if marked else ()
+    tests = (node.test for node in around if isinstance(node, ast.If | ast.While | ast.IfExp))
+    return any(marked in ast.walk(test) for test in tests)
 
 
 def hinted(hints: tuple[str, ...]) -> Iterator[str]:

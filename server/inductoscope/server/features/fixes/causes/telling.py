@@ -20,6 +20,7 @@ _NO_EFFECT_ON_RESULTS = words(
     "torch.cuda.synchronize torch.cuda.empty_cache torch.cuda.nvtx.range_push torch.cuda.nvtx.range_pop",
     "faulthandler.dump_traceback",
 )
+_MOVABLE = {"print": "print", "warnings.warn": "warn"}
 _LOGGERS = ("logging", "logger", "log")
 
 
@@ -43,6 +44,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     torch, imports = code.module_name("torch")
     guarded = code.under(statement, f"if not {torch}.compiler.is_compiling():")
     yield changes(f"{_TITLE} (the compiled program leaves it out)", guarded, *imports)
+    yield from _later(problem, call, torch)
     yield from _left_out_everywhere(problem, call, torch)
 
 
@@ -73,6 +75,28 @@ def _made_by(problem: Problem, owner: ast.expr) -> str:
     binding = problem.code.module.names.get(owner.id) if isinstance(owner, ast.Name) else None
     value = getattr(binding, "value", None)
     return problem.code.dotted(value.func) if isinstance(value, ast.Call) else ""
+
+
+def _later(problem: Problem, call: ast.Call, torch: str) -> Iterator[Proposal]:
+    """Dynamo can move a call behind the graph whose arguments are tensors, constants and their formatting."""
+    code = problem.code
+    name = code.dotted(call.func)
+    if name not in _MOVABLE or call.keywords or not all(map(_can_be_moved, call.args)):
+        return
+    at = code.at_top(f"{torch}._dynamo.config.reorderable_logging_functions.add({code.text(call.func)})")
+    if at is not None:
+        _, imports = code.module_name("torch")
+        yield changes(f"{_MOVABLE[name]} after the compiled part has run, everywhere", at, *imports)
+
+
+def _can_be_moved(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant() | ast.Name():
+            return True
+        case ast.JoinedStr():
+            inner = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+            return all(isinstance(part, ast.Name) for part in inner)
+    return False
 
 
 def _left_out_everywhere(problem: Problem, call: ast.Call, torch: str) -> Iterator[Proposal]:
