@@ -38,7 +38,9 @@ def propose(problem: Problem) -> Iterator[Proposal]:
 def _decides(problem: Problem) -> bool:
     """Whether the number decides a branch right where it is read: then the branch breaks the graph instead."""
     marked = problem.node
-    around = problem.code.ancestors(marked) if marked else ()
+    if marked is None:
+        return False
+    around = problem.code.ancestors(marked)
     tests = (node.test for node in around if isinstance(node, ast.If | ast.While | ast.IfExp))
     return any(marked in ast.walk(test) for test in tests)
 
