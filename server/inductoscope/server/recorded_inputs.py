@@ -114,7 +114,7 @@ def fill(found: Scan, file: str, text: str, where: Path | None = None) -> Scan:
     filled: dict[str, ScannedTarget] = {}
     for one in lacking:
         calls = find(recorded, one.target.name, one.target.entry, text)
-        if calls is not None:
+        if calls is not None and calls.comment:
             target = replace(one.target, comment=calls.comment, comment_from=calls.origin)
             filled[one.target.name] = ScannedTarget(target, InputSource.RECORDED)
     return Scan(

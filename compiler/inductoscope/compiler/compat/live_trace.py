@@ -45,8 +45,25 @@ Describe = Callable[[CodeType, Mapping[str, Any]], dict[str, Any]]
 
 def attach(writer: Writer, describe: Describe) -> None:
     """Record from now on, until the process ends."""
-    logging.getLogger(_TRACE).addHandler(_Records(writer, describe))
-    logging.getLogger(_CONVERT).addHandler(_Limits(writer))
+    harmless = _Harmless()
+    logging.getLogger(_TRACE).addHandler(_Records(writer, describe, harmless))
+    logging.getLogger(_CONVERT).addHandler(_Limits(writer, harmless))
+
+
+class _Harmless:
+    """A full disk, or a torch that is different, ends the recording and nothing else."""
+
+    def __init__(self) -> None:
+        self._failed = False
+
+    def __call__(self, work: Callable[[], None]) -> None:
+        if self._failed:
+            return
+        try:
+            work()
+        except Exception as error:
+            self._failed = True
+            sys.stderr.write(f"inductoscope: recording ends here: {error!r}\n")
 
 
 class _Records(logging.Handler):
@@ -56,19 +73,23 @@ class _Records(logging.Handler):
     Dynamo at the first record, when that is loaded in any case.
     """
 
-    def __init__(self, writer: Writer, describe: Describe) -> None:
+    def __init__(self, writer: Writer, describe: Describe, harmless: _Harmless) -> None:
         super().__init__(logging.DEBUG)
         self._writer = writer
         self._describe = describe
-        self._failed = False
+        self._harmless = harmless
         self._take: Callable[[logging.LogRecord], None] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler`."""
         if self._take is None:
-            self._take = importlib.import_module("torch._dynamo").disable(self._record)
-            _watch_skips(self._writer, self._harmless)
-        self._take(record)
+            self._harmless(self._begin)
+        if self._take is not None:
+            self._take(record)
+
+    def _begin(self) -> None:
+        self._take = importlib.import_module("torch._dynamo").disable(self._record)
+        _watch_skips(self._writer, self._harmless)
 
     def _record(self, record: logging.LogRecord) -> None:
         self._harmless(lambda: self._write(record))
@@ -82,30 +103,23 @@ class _Records(logging.Handler):
         if "dynamo_start" in metadata and not metadata.get("attempt"):
             told = _inputs(sys._getframe(), self._describe)
             if told is not None:
-                self._writer.tell(
-                    "inductoscope_inputs", told, {key: metadata[key] for key in _CONTEXT if key in metadata}
-                )
-
-    def _harmless(self, work: Callable[[], None]) -> None:
-        """A full disk, or a torch that is different, ends the recording and nothing else."""
-        if self._failed:
-            return
-        try:
-            work()
-        except Exception as error:
-            self._failed = True
-            sys.stderr.write(f"inductoscope: recording ends here: {error!r}\n")
+                numbers = {key: metadata[key] for key in _CONTEXT if key in metadata}
+                self._writer.tell("inductoscope_inputs", told, numbers)
 
 
 class _Limits(logging.Handler):
     """Writes down that Dynamo gives up on a function."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, harmless: _Harmless) -> None:
         super().__init__(logging.WARNING)
         self._writer = writer
+        self._harmless = harmless
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler`."""
+        self._harmless(lambda: self._write(record))
+
+    def _write(self, record: logging.LogRecord) -> None:
         arguments = record.args
         if "torch._dynamo hit config." not in str(record.msg) or not isinstance(arguments, tuple) or len(arguments) < 3:
             return
@@ -115,7 +129,7 @@ class _Limits(logging.Handler):
             self._writer.tell("inductoscope_limit", {**fields, "file": match["file"], "line": int(match["line"])})
 
 
-def _watch_skips(writer: Writer, harmless: Callable[[Callable[[], None]], None]) -> None:
+def _watch_skips(writer: Writer, harmless: _Harmless) -> None:
     convert = sys.modules.get(_CONVERT)
     original = getattr(convert, "add_skip_reason", None)
     if original is None:
