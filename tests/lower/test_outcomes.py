@@ -100,8 +100,28 @@ def test_library_calls_are_told_where_generated_code_would_be_expected():
     found = {(finding.line, finding.message.split(" ")[0]) for finding in facts.findings}
     assert {finding.code for finding in facts.findings} == {"library-kernel"}
     assert (here(program, 2), "aten.sort") in found
-    assert any(line == here(program, 3) and op == "aten.mul" for line, op in found)
-    assert not any(op.startswith(("aten.mm", "aten._fft", "aten.view_as_real")) for _, op in found)
+    assert any(one.line == here(program, 3) and "aten.mul" in one.message for one in facts.findings)
+    assert not any(op in one.message for op in ("aten.mm", "aten._fft", "aten.view_as_real") for one in facts.findings)
+
+
+def test_complex_numbers_are_one_finding_for_all_lines_and_both_passes():
+    def program(x, y):
+        z = torch.polar(x, y) * torch.polar(y, x)
+        z = z + 1
+        return torch.view_as_real(z * z).sum()
+
+    def both():
+        x, y = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+        torch.compile(program)(x, y).backward()
+
+    (finding,) = (one for one in lower(both).findings if "complex" in one.message)
+    assert finding.line == here(program, 1)
+    assert (
+        "aten.polar and aten.mul, and " in finding.message
+        and " in the backward pass of this line, get" in finding.message
+    )
+    assert [one.line for one in finding.related] == [here(program, 2), here(program, 3)]
+    assert finding.count >= 5
 
 
 def test_the_same_call_on_the_same_line_is_one_finding():

@@ -242,7 +242,7 @@ def _with_device(facts: Facts, where: Placement) -> Facts:
     """`facts` with what the simulated device has to tell, if there is one."""
     if where.simulation is None:
         return facts
-    syncs = where.simulation.syncs()
+    syncs = tuple(map(device_findings.with_expression, where.simulation.syncs()))
     notes = dict.fromkeys((*facts.notes, *where.simulation.sentences()))
     return replace(
         facts,

@@ -307,7 +307,11 @@ class SkippedFrame:
 
 @dataclass(frozen=True)
 class DeviceSync:
-    """A place where the host looks at a device value, so that a real GPU would be waited for."""
+    """A place where the host looks at a device value, so that a real GPU would be waited for.
+
+    `what` is the sort of look (`item`, `copy to CPU`, an operator whose result depends on data), `expression` the
+    program's own words for it, null where the line has several.
+    """
 
     file: str
     line: int
@@ -316,6 +320,7 @@ class DeviceSync:
     guessed: bool
     count: int = 1
     reason: str | None = None
+    expression: str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ been fused, and that is worth a line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +17,7 @@ from inductoscope.compiler.lower.findings import callers, finding
 from inductoscope.compiler.lower.nodes import Origins, op_name
 from inductoscope.compiler.lower.places import Places, stack_of
 from inductoscope.compiler.lower.recording import Call, Compilation
-from inductoscope.protocol.report import Finding, Phase, Place
+from inductoscope.protocol.report import Finding, Phase, Place, Related
 
 _BUILT_IN = frozenset({"aten", "prims"})
 # Namespaces of torch's own library kernels: oneDNN, quantised oneDNN, collectives, tensor-core helpers.
@@ -32,7 +32,8 @@ _BELONGS = frozenset(
     }
 )  # fmt: skip
 _BELONGS_IF_NAMED = ("convolution", "conv_", "scaled_dot_product", "attention", "_fft_", "linalg", "rnn", "_cslt_")
-_IN = {Phase.FORWARD: "", Phase.BACKWARD: ", in the backward pass of this line,"}
+_COMPLEX = "Inductor does not generate code for complex numbers"
+_OF_VALUES = frozenset({_COMPLEX})
 
 
 @dataclass(frozen=True)
@@ -60,22 +61,54 @@ def fallbacks(noted: Compilation, phase: Phase, places: Places) -> list[Fallback
 
 
 def library_findings(found: Iterable[Fallback]) -> list[Finding]:
-    """One finding for each operator and line, however often it is called there."""
-    grouped: dict[tuple[str, str, int, Phase], list[Fallback]] = {}
+    """One finding for each line and cause, however many operators it is about and however often they are called there.
+
+    A cause that lies in the values, and not in the operators, is one finding for all lines of a file.
+    """
+    grouped: dict[tuple[str, int | None, str], list[Fallback]] = {}
     for fallback in found:
-        key = (fallback.op, fallback.place.file, fallback.place.line, fallback.phase)
-        grouped.setdefault(key, []).append(fallback)
-    return [
-        finding(
-            "library-kernel",
-            same[0].place,
-            f"{same[0].op}{_IN[same[0].phase]} gets no generated code: {same[0].why}. It runs as a library call, "
-            "and what stands before and after it cannot be fused across it.",
-            count=len(same),
-            related=callers(same[0].chain),
-        )
-        for same in grouped.values()
-    ]
+        line = None if fallback.why in _OF_VALUES else fallback.place.line
+        grouped.setdefault((fallback.place.file, line, fallback.why), []).append(fallback)
+    return [_finding(same) for same in grouped.values()]
+
+
+def _finding(same: list[Fallback]) -> Finding:
+    place = min((one.place for one in same), key=lambda place: place.line)
+    here = [one for one in same if one.place.line == place.line]
+    one_operator = len({one.op for one in here}) == 1
+    gets, it, runs = (
+        ("gets", "It", "runs as a library call") if one_operator else ("get", "They", "run as library calls")
+    )
+    return finding(
+        "library-kernel",
+        place,
+        f"{_operators(here)} {gets} no generated code: {same[0].why}. {it} {runs}, and what stands before and after "
+        "cannot be fused across.",
+        count=len(same),
+        related=(*callers(here[0].chain), *_elsewhere(same, place)),
+    )
+
+
+def _operators(same: list[Fallback]) -> str:
+    """`aten.mul and aten.add`, then those of the backward pass of the same line."""
+    by_phase = {phase: list(dict.fromkeys(one.op for one in same if one.phase is phase)) for phase in Phase}
+    forward, backward = _and(by_phase[Phase.FORWARD]), _and(by_phase[Phase.BACKWARD])
+    if not forward:
+        return f"{backward}, in the backward pass of this line,"
+    return f"{forward}, and {backward} in the backward pass of this line," if backward else forward
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _elsewhere(same: list[Fallback], first: Place) -> Iterator[Related]:
+    by_line: dict[tuple[str, int], list[Fallback]] = {}
+    for one in same:
+        if one.place.line != first.line:
+            by_line.setdefault((one.place.file, one.place.line), []).append(one)
+    for (file, line), there in sorted(by_line.items()):
+        yield Related(file, line, f"{_operators(there).rstrip(',')} for the same reason")
 
 
 def _why(node: torch.fx.Node, call: Call) -> str | None:
@@ -92,7 +125,7 @@ def _why(node: torch.fx.Node, call: Call) -> str | None:
     if _is_copy(name) or name.startswith("inductor_"):  # the latter are Inductor's own helpers for random numbers
         return None
     if _complex(node):
-        return "Inductor does not generate code for complex numbers"
+        return _COMPLEX
     if torch.Tag.dynamic_output_shape in getattr(target, "tags", ()):
         return "the size of its result depends on the data"
     device = _device(call)

@@ -141,7 +141,7 @@ def _guard_words(guard: GuardFailure) -> str:
 
 def _sync_card(item: DeviceSync) -> Iterator[Block]:
     times = f", {item.count} times" if item.count > 1 else ""
-    yield Heading(f"The host waits for the device here ({item.what}{times})")
+    yield Heading(f"The host waits for the device here ({item.expression or item.what}{times})")
     if item.value is not None:
         guess = "guessed to be" if item.guessed else "it was"
         yield Words(f"The value: {guess} {item.value}." + (f" {item.reason}" if item.reason else ""))
