@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inductoscope.protocol.report import Place
+from inductoscope.server import recorded_inputs
 from inductoscope.server.clock import Clock
 from inductoscope.server.documents import Documents, read_source
 from inductoscope.server.folders import Folders
@@ -107,7 +108,7 @@ class State:
         """
         document = self.documents.by_path[path]
         source = document.text.source
-        found = scan(source, path, self.folders.wanted(path))
+        found = recorded_inputs.fill(scan(source, path, self.folders.wanted(path)), path, source)
         before = self.files.get(path)
         if before is not None and _is_broken(found):
             after = replace(before, scan=found)
