@@ -18,7 +18,7 @@ _WORDS = {
 def document(report: TargetReport) -> Iterator[Block]:
     """The blocks of the document."""
     yield Heading(f"Guards of {report.name}")
-    yield Words(f"When what is compiled is used again ({words.device(report.device)})")
+    yield Words(f"{words.device(report.device)}: when what is compiled is used again")
     versions = dict.fromkeys(
         (*(one.compile_id for one in report.guards), *(one.compile_id for one in report.dimensions))
     )

@@ -68,7 +68,7 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
     busy = view.activity is Activity.MEASURING
     if busy or view.measured is not None or obstacle(snapshot, view, CommandName.BENCHMARK) is None:
         found.append(lens(CommandName.BENCHMARK, _benchmark(snapshot, view)))
-    if view.settled is not None and view.settled.report.status in _COMPILED:
+    if view.good is not None and view.good.report.status in _COMPILED:
         shown = [CommandName.SHOW_KERNELS] if kernels_of(view) else []
         found += [lens(name, _TITLES[name]) for name in (*shown, CommandName.SHOW_GUARDS, CommandName.SHOW_TIMELINE)]
     return [replace(item, place=place) for place, item in enumerate(found)]

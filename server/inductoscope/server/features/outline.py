@@ -56,9 +56,9 @@ _FUNCTIONS = {
     Language.MLIR: re.compile(r'func\b.*?@"?(?P<name>[\w.$]+)"?\('),
 }
 _LABELS = {
-    Language.PTX: re.compile(r"(?P<name>\$?[\w$]+):\s*(?://.*)?$"),
+    Language.PTX: re.compile(r"(?P<name>\$L__BB\w+):\s*(?://.*)?$"),  # the others are for debuggers
     Language.LLVM: re.compile(r"(?P<name>[\w.]+):\s*(?:;.*)?$"),
-    Language.SASS: re.compile(r"(?P<name>\.?[\w.$]+):\s*$"),
+    Language.SASS: re.compile(r"(?P<name>\.[\w.$]+):\s*$"),
     Language.AMDGCN: re.compile(r"(?P<name>\.?[\w.$]+):\s*(?:;.*)?$"),
 }
 _SECTION = ".text."
@@ -72,8 +72,8 @@ _COMMENTS = {
     Language.AMDGCN: ";",
 }
 _IGNORED = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')
-_HEADER_LINES = 12
-"""Lines above an opening brace in which the name of what it opens is looked for."""
+_HEADER_LINES = {Language.CPP: 12, Language.PTX: 200}
+"""Lines above an opening brace in which the name of what it opens is looked for; else it is on the same line."""
 
 
 def symbols(language: Language, text: str) -> tuple[Symbol, ...]:
@@ -148,15 +148,16 @@ def _functions(language: Language, lines: Sequence[str]) -> Iterator[Symbol]:
         return
     covered = 0
     for first, last in _blocks(lines):
-        named = _named_above(pattern, lines, first) if language is not Language.CPP or first > covered else None
+        is_inside = language is Language.CPP and first <= covered
+        named = None if is_inside else _named_above(pattern, lines, first, _HEADER_LINES.get(language, 1))
         if named is not None:
             covered = max(covered, last)
             yield Symbol(named[1], SymbolKind.FUNCTION, named[0], last, named[0])
 
 
-def _named_above(pattern: re.Pattern[str], lines: Sequence[str], first: int) -> tuple[int, str] | None:
+def _named_above(pattern: re.Pattern[str], lines: Sequence[str], first: int, most: int) -> tuple[int, str] | None:
     """The line and the name of what a brace on line `first` opens."""
-    for number in range(first, max(first - _HEADER_LINES, 0), -1):
+    for number in range(first, max(first - most, 0), -1):
         line = lines[number - 1]
         match = pattern.search(line)
         if match is not None:
