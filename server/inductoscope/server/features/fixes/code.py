@@ -160,6 +160,10 @@ class Code:
         text = "".join(f"{self.indent(statement)}{item.text}\n" for item in kept)
         return self.over((first, 0), (last + 1, 0), text)
 
+    def cut(self, statement: ast.stmt) -> Edit:
+        """Take out a statement that stands alone, with its lines and their comments, to be put elsewhere."""
+        return self.over((statement.lineno, 0), (self.end(statement)[0] + 1, 0), "")
+
     def before(self, statement: ast.stmt, *lines: str) -> Edit:
         """New lines above a statement (and its decorators), as far in as it is."""
         line = self.start(statement)[0]

@@ -32,10 +32,12 @@ class Site:
             return code.replaced(self.dynamic.value, "True")
         if not isinstance(self.node, ast.Call):
             return code.replaced(self.node, f"{code.text(self.node)}(dynamic=True)")
+        passed = [*self.node.args, *(item.value for item in self.node.keywords)]
+        if passed:
+            end = max(_end_with_brackets(code, self.node, item) for item in passed)
+            return code.over(end, end, ", dynamic=True")
         line, column = code.end(self.node)
-        before = code.between(code.end(self.node.func), (line, column - 1)).rstrip()
-        comma = "" if before.endswith(("(", ",")) else ", "
-        return code.over((line, column - 1), (line, column - 1), f"{comma}dynamic=True")
+        return code.over((line, column - 1), (line, column - 1), "dynamic=True")
 
 
 def sites(code: Code, function: Function) -> tuple[Site, ...]:
@@ -76,6 +78,18 @@ def argument(code: Code, call: ast.Call, function: Function, parameter: str) -> 
     at = names.index(parameter) if parameter in names else len(call.args)
     plain = not any(isinstance(item, ast.Starred) for item in call.args)
     return call.args[at] if plain and at < len(call.args) else None
+
+
+def _end_with_brackets(code: Code, call: ast.Call, item: ast.expr) -> tuple[int, int]:
+    """Where an argument ends, with the brackets around it: they are no part of its node."""
+    line, column = code.end(item)
+    last, end = code.end(call)
+    while (line, column) < (last, end - 1):
+        text = code.line(line)
+        if not text[column:].lstrip().startswith(")"):
+            break
+        column = text.index(")", column) + 1
+    return line, column
 
 
 def _name_of(code: Code, call: ast.Call) -> str | None:

@@ -29,24 +29,33 @@ class Problem:
 
     @cached_property
     def node(self) -> ast.expr | ast.stmt | None:
-        """The smallest expression or statement that covers what the finding marks."""
-        finding = self.finding
-        first, last = (finding.line, finding.column), (max(finding.end_line, finding.line), finding.end_column)
-        if last <= first:
-            return self.statement
-        around = [node for node in self._nodes() if self.code.start(node) <= first and last <= self.code.end(node)]
-        return min(around, key=self._size, default=None)
+        """The smallest expression or statement that covers what the finding marks, else its statement."""
+        return self._covering or self.statement
 
     @cached_property
     def statement(self) -> ast.stmt | None:
-        """The statement at the finding's line: the innermost one that begins there, else the innermost around it."""
+        """The statement that holds what is marked, else the innermost one that begins at the line or goes over it."""
+        if self._covering is not None:
+            return self.code.statement_of(self._covering)
         line = self.finding.line
         inside = [
             node
             for node in self._nodes()
             if isinstance(node, ast.stmt) and self.code.start(node)[0] <= line <= self.code.end(node)[0]
         ]
-        return max(inside, key=lambda node: (node.lineno, node.col_offset), default=None)
+        return max(inside, key=lambda node: (node.lineno, -node.col_offset), default=None)
+
+    @cached_property
+    def _covering(self) -> ast.expr | ast.stmt | None:
+        """None where only a block around the line covers it: a whole line with its comment is marked."""
+        finding = self.finding
+        first, last = (finding.line, finding.column), (max(finding.end_line, finding.line), finding.end_column)
+        if last <= first:
+            return None
+        around = [node for node in self._nodes() if self.code.start(node) <= first and last <= self.code.end(node)]
+        found = min(around, key=self._size, default=None)
+        is_block = isinstance(found, ast.stmt) and hasattr(found, "body")
+        return None if found is None or (is_block and self.code.start(found)[0] < finding.line) else found
 
     @cached_property
     def function(self) -> Function | None:
@@ -55,6 +64,13 @@ class Problem:
         if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
             return at
         return self.code.function_of(at) if at else None
+
+    @cached_property
+    def is_left_out(self) -> bool:
+        """Whether compiled code leaves the place out already, by asking `torch.compiler.is_compiling()`."""
+        at = self.node or self.statement
+        around = (node for node in self.code.ancestors(at) if isinstance(node, ast.If | ast.IfExp)) if at else ()
+        return any("is_compiling" in ast.dump(node.test) for node in around)
 
     def here(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
         """The nodes of these kinds that the finding can be about, the likeliest first.

@@ -32,7 +32,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
             )
         if edits:
             yield changes(_TENSOR, *edits, *imports)
-    if code.stands_alone(statement) and code.can_be_indented(statement):
+    if not problem.is_left_out and code.stands_alone(statement) and code.can_be_indented(statement):
         guarded = code.under(statement, f"if not {torch}.compiler.is_compiling():")
         yield changes(_EAGER, guarded, *imports)
 

@@ -26,7 +26,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     owner = code.class_of(moved)
     constructor = code.module.method(owner, "__init__") if owner else None
     assert constructor is not None
-    yield changes(_TITLE, code.without(moved), _added(problem, constructor, moved))
+    yield changes(_TITLE, code.cut(moved), _added(problem, constructor, moved))
 
 
 def _added(problem: Problem, constructor: Function, moved: ast.stmt) -> Edit:

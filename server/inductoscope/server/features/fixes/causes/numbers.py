@@ -35,7 +35,8 @@ def _as_tensor(problem: Problem, parameter: str) -> Iterator[Proposal]:
     for site in compiling.sites(code, function):
         for call in compiling.calls_of(code, site.name, function) if site.name else ():
             passed = compiling.argument(code, call, function, parameter)
-            if passed is None or isinstance(passed, ast.Starred):
+            made = code.dotted(passed.func) if isinstance(passed, ast.Call) else ""
+            if passed is None or made == "torch.tensor":
                 return
             edits.append(code.replaced(passed, f"{torch}.tensor({code.text(passed)})"))
     if edits:

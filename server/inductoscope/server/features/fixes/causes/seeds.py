@@ -19,7 +19,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     """Seed only outside of compiled code."""
     statement, code = problem.statement, problem.code
     named = [call for call in problem.calls() if code.dotted(call.func) in _SEEDS]
-    if not named or statement is None:
+    if not named or statement is None or problem.is_left_out:
         return
     if not isinstance(statement, ast.Expr):
         yield refused(_TITLE, "Its result is used: seed before the compiled call instead.")

@@ -30,7 +30,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return
     call, code = statement.value, problem.code
-    if not tells(problem, call):
+    if problem.is_left_out or not tells(problem, call):
         return
     if not code.stands_alone(statement):
         yield refused(
