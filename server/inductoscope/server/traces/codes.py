@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from inductoscope.protocol.report import Kernel, KernelLanguage, Phase
+from inductoscope.protocol.report import Kernel, KernelLanguage, Phase, Place
 from inductoscope.server.traces.break_records import frames_in
 from inductoscope.server.traces.compilations import Compilation, Frame, Text, original_name
 from inductoscope.server.traces.places import Places
@@ -90,21 +90,41 @@ def kernels(one: Compilation, places: Places, sources: Sources) -> Iterator[Kern
 
 
 def collectives(one: Compilation, places: Places) -> Iterator[Collective]:
-    """The collectives in the graph that Dynamo captured, in order, and those of the schedule where it has none."""
-    found = False
+    """The collectives in the graph that Dynamo captured, in order, and those of the schedule where it has none.
+
+    The text of a graph has the innermost line of each operator, which for a collective is torch's own; the user's line
+    is then that of the kernel, which is known where provenance was on.
+    """
     captured = [text for text in one.graphs if text.name == "dynamo_output_graph"][-1:]
-    for text in captured:
-        for frame, what in _made(text.payload.text()):
-            match = _COLLECTIVE.search(what)
-            if match is not None and match["name"] not in _WAITS:
-                found = True
-                at = places.of(frame) if frame is not None else None
-                yield Collective(match["name"], one.id, at.file if at else None, at.line if at else None)
-    if not found:
-        for name in one.collectives:
-            short = name.removeprefix("torch.ops.").removeprefix("_c10d_functional.").partition(".")[0]
-            if short not in _WAITS:
-                yield Collective(short, one.id, None, None)
+    made = [made for text in captured for made in _made(text.payload.text()) if _COLLECTIVE.search(made[1])]
+    if not made:
+        made = [(None, f"_c10d_functional.{_short(name)}") for name in one.collectives]
+    called = _called_collectives(one, places) if made else {}
+    for frame, what in made:
+        name = _collective(what)
+        if name in _WAITS:
+            continue
+        at = places.of(frame) if frame is not None and frame.is_user else next(called.get(name, iter(())), None)
+        yield Collective(name, one.id, at.file if at else None, at.line if at else None)
+
+
+def _called_collectives(one: Compilation, places: Places) -> dict[str, Iterator[Place | None]]:
+    """The user's line of each call of a collective in the wrappers, by name and in order."""
+    found: dict[str, list[Place | None]] = {}
+    for kernel in kernels(one, places, Sources.LEFT_OUT):
+        if _COLLECTIVE.search(kernel.name):
+            found.setdefault(_collective(kernel.name), []).append(kernel.lines[-1] if kernel.lines else None)
+    return {name: iter(lines) for name, lines in found.items()}
+
+
+def _collective(text: str) -> str:
+    """The name of a collective without the mark of those that write in place."""
+    match = _COLLECTIVE.search(text)
+    return match["name"].rstrip("_") if match is not None else ""
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("torch.ops.").removeprefix("_c10d_functional.").partition(".")[0]
 
 
 def operators(graph: str) -> int:
