@@ -16,6 +16,7 @@ import torch
 from inductoscope.compiler.simgpu.native import CUDNN_VERSION
 from inductoscope.compiler.simgpu.patching import Patches
 from inductoscope.compiler.simgpu.rng import DeviceGenerator
+from inductoscope.compiler.simgpu.streams import Event, Stream
 from inductoscope.compiler.simgpu.target import TargetDevice
 
 _WHY_PRIMITIVE = "torch.cuda's own functions call it, and a build without CUDA lacks it"
@@ -48,13 +49,12 @@ def install(target: TargetDevice, patches: Patches) -> None:
     _primitives(target, patches)
     _state(target, patches)
     _versions(target, patches)
-    event, stream = _streams()
     for module in (torch.cuda, torch.cuda.streams):
         why = "the generic classes go through the device guard; the CUDA ones need a driver"
-        patches.replace(module, "Event", event, why=why)
-        patches.replace(module, "Stream", stream, why=why)
+        patches.replace(module, "Event", Event, why=why)
+        patches.replace(module, "Stream", Stream, why=why)
     _generators(patches)
-    _device_interface(patches, event, stream)
+    _device_interface(patches)
     _absent_names(patches)
 
 
@@ -123,58 +123,6 @@ def _benchmark_limit(patches: Patches) -> None:
     patches.define(torch._C, "_cuda_set_cudnn_benchmark_limit", set_limit, why=_WHY_PRIMITIVE)
 
 
-def _streams() -> tuple[type, type]:
-    class Event(torch.Event):
-        """A CUDA event that has always happened."""
-
-        def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
-            return super().__new__(cls, device="cuda")
-
-        def elapsed_time(self, other: Any) -> float:
-            """Milliseconds; not simulated, so that rates computed from it stay finite."""
-            return 1.0
-
-        def record(self, stream: Any = None) -> None:
-            """Nothing to do."""
-
-        def wait(self, stream: Any = None) -> None:
-            """Nothing to do."""
-
-        def synchronize(self) -> None:
-            """Nothing to do."""
-
-        def query(self) -> bool:
-            """Always done."""
-            return True
-
-    class Stream(torch.Stream):
-        """A CUDA stream on which everything is always done."""
-
-        cuda_stream = 0
-
-        def __new__(cls, device: Any = None, priority: int = 0, **kwargs: Any) -> Stream:
-            return super().__new__(cls, device="cuda")
-
-        def wait_stream(self, stream: Any) -> None:
-            """Nothing to do."""
-
-        def wait_event(self, event: Any) -> None:
-            """Nothing to do."""
-
-        def record_event(self, event: Any = None) -> Any:
-            """An event that has happened."""
-            return event or Event()
-
-        def synchronize(self) -> None:
-            """Nothing to do."""
-
-        def query(self) -> bool:
-            """Always done."""
-            return True
-
-    return Event, Stream
-
-
 def _generators(patches: Patches) -> None:
     cpu_generator: Any = torch.Generator
 
@@ -194,7 +142,7 @@ def _generators(patches: Patches) -> None:
     patches.replace(torch.cuda, "default_generators", (DeviceGenerator(),), why="seeding and RNG state of the device")
 
 
-def _device_interface(patches: Patches, event: type, stream: type) -> None:
+def _device_interface(patches: Patches) -> None:
     from torch._dynamo import device_interface
 
     cuda = device_interface.CudaInterface
@@ -203,8 +151,8 @@ def _device_interface(patches: Patches, event: type, stream: type) -> None:
     patches.replace(cuda, "get_raw_stream", staticmethod(torch._C._cuda_getCurrentRawStream), why=why)
     patches.replace(cuda, "exchange_device", staticmethod(torch.cuda._exchange_device), why=why)
     patches.replace(cuda, "maybe_exchange_device", staticmethod(torch.cuda._maybe_exchange_device), why=why)
-    patches.replace(cuda, "Event", event, why=why)
-    patches.replace(cuda, "Stream", stream, why=why)
+    patches.replace(cuda, "Event", Event, why=why)
+    patches.replace(cuda, "Stream", Stream, why=why)
 
 
 def _absent_names(patches: Patches) -> None:
