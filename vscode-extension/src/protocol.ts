@@ -160,6 +160,7 @@ export interface TargetReport {
   readonly wrappers: readonly Wrapper[];
   readonly memory: Memory;
   readonly cudagraphs: CudaGraphs;
+  readonly lowerings: readonly GraphLowering[];
   readonly caches: readonly CacheFact[];
   readonly phases: readonly PhaseTime[];
   readonly findings: readonly Finding[];
@@ -445,6 +446,7 @@ export interface DeviceSync {
   readonly guessed: boolean;
   readonly count: number;
   readonly reason: string | null;
+  readonly expression: string | null;
 }
 
 /** The scheduler nodes that became one kernel. */
@@ -647,6 +649,18 @@ export interface CudaGraphs {
   readonly status: string;
   readonly reason: string | null;
 }
+
+/**
+ * How a captured graph was lowered. `why` names what keeps its facts from being used again, null where nothing does.
+ */
+export interface GraphLowering {
+  readonly graph: string;
+  readonly outcome: LoweringOutcome;
+  readonly why: string | null;
+}
+
+/** Where the facts about a captured graph's kernels come from. */
+export type LoweringOutcome = 'lowered' | 'unchanged';
 
 /** What one of torch's caches does with a graph, or with the program, when that is started now. */
 export interface CacheFact {

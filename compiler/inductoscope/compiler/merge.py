@@ -84,6 +84,7 @@ def report(target: Target, device: str, rung: Rung, facts: Facts, is_user: IsUse
         wrappers=facts.lower.wrappers,
         memory=facts.lower.memory,
         cudagraphs=facts.lower.cudagraphs,
+        lowerings=facts.lower.lowerings,
         caches=cache_facts.joined(facts.capture.caches, facts.lower.caches),
         findings=findings,
         notes=(*facts.notes, *outside, *fx_nodes.left_out(fx_graphs), *facts.lower.problems),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ from inductoscope.compiler.drive import CallLog, drive
 from inductoscope.compiler.failures import RunFailedError
 from inductoscope.compiler.inputs import Exercise
 from inductoscope.compiler.lower import Backward, Depth, Lowering
+from inductoscope.compiler.lower.reuse import Shelf
 from inductoscope.compiler.merge import Facts
 from inductoscope.compiler.placement import Placement
 from inductoscope.compiler.predict.whole import GraphCall
@@ -81,6 +83,7 @@ class _Climb:
         self.memory = request.memory
         self.card: OwnDevice | None = None
         self.decisions: Recording | None = None
+        self.shelf = Shelf(Path(request.reuse.store) if request.reuse.store else None, request.reuse.store_bytes)
         self._graph_calls: tuple[GraphCall, ...] = ()
 
     def report(self) -> TargetReport:
@@ -152,6 +155,7 @@ class _Climb:
         self.known = _timed(report, self._teller.timeline)
         with self._teller.timeline.phase(OURS):
             self._teller.rung_done(self.known)
+            self.shelf.write()
 
     def _drive(self, prepared: Prepared, program: Any, where: Placement) -> TargetReport:
         """Make the calls once with every observer watching."""
@@ -167,7 +171,7 @@ class _Climb:
         trains = isinstance(prepared.placed.source, Exercise)  # calls that are ours never ask for a backward pass
         backward = Backward.ALWAYS if trains else Backward.UNLESS_LARGE
         users = memory.users_caches(request)
-        lowering = Lowering(self._user_code, request.device, depth, backward, timeline, users)
+        lowering = Lowering(self._user_code, request.device, depth, backward, timeline, users, self.shelf)
 
         def begin_call(index: int) -> None:
             capture.begin_call(index)

@@ -20,6 +20,9 @@ OURS = "inductoscope"
 EAGER = "eager execution"
 """The phase of captured graphs that run op by op."""
 
+UNCHANGED = "unchanged graph"
+"""The phase of taking facts that an earlier run found out about the same graph."""
+
 NOT_BEGUN = -1
 """What `begin` returns where there is nothing to end."""
 

@@ -162,6 +162,15 @@ class Assembling:
 
 
 @dataclass(frozen=True)
+class Reuse:
+    """Facts about lowered graphs are kept in the folder `store` up to `store_bytes`, and a graph that is found there is
+    not lowered again; without a folder nothing is kept."""
+
+    store: str | None = None
+    store_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True)
 class Memory:
     """What workers want to be told again, as texts that only they read: by runs of the same target on the same device,
     and by all runs in the same interpreter."""
@@ -185,8 +194,8 @@ class Run:
     `what_if` are sets of inputs in the language of the inputs comment: after the run, would each be compiled again?
     `probe_seconds` is the wall time that trying other sizes may take after all else is told; 0 leaves it out.
     `memory_bytes` is what the server lets this process and its children hold, if there is a limit.
-    `assembling` says how kernels are assembled, `bench` and `bench_seconds` how things are measured.  `own` is the GPU
-    that `device` names where somebody described it.
+    `assembling` says how kernels are assembled, `bench` and `bench_seconds` how things are measured, `reuse` where
+    lowered graphs are kept.  `own` is the GPU that `device` names where somebody described it.
     """
 
     run_id: int
@@ -204,6 +213,7 @@ class Run:
     own: OwnDevice | None = None
     errand: Errand = Errand.REPORT
     bench: BenchOptions = field(default_factory=BenchOptions)
+    reuse: Reuse = field(default_factory=Reuse)
 
 
 @dataclass(frozen=True)

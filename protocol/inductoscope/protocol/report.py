@@ -475,6 +475,23 @@ class PassFact:
     changed: bool = True
 
 
+class LoweringOutcome(enum.Enum):
+    """Where the facts about a captured graph's kernels come from."""
+
+    LOWERED = "lowered"  # Inductor was called in this run
+    UNCHANGED = "unchanged"  # an earlier run has lowered the same graph, and they are what it found
+
+
+@dataclass(frozen=True)
+class GraphLowering:
+    """How a captured graph was lowered.  `why` names what keeps its facts from being used again, null where nothing
+    does."""
+
+    graph: str
+    outcome: LoweringOutcome
+    why: str | None = None
+
+
 class ProbeOutcome(enum.Enum):
     """What a second size of a dimension would do."""
 
@@ -1021,6 +1038,7 @@ class TargetReport:
     wrappers: tuple[Wrapper, ...] = ()
     memory: Memory = Memory()
     cudagraphs: CudaGraphs = CudaGraphs()
+    lowerings: tuple[GraphLowering, ...] = ()
     caches: tuple[CacheFact, ...] = ()
     phases: tuple[PhaseTime, ...] = ()
     findings: tuple[Finding, ...] = ()

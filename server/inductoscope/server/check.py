@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inductoscope.protocol._version import __version__
-from inductoscope.protocol.messages import Message, Target
+from inductoscope.protocol.messages import Message, Reuse, Target
 from inductoscope.protocol.report import Report, Rung, Status, TargetReport
-from inductoscope.server import interpreter, machine, planning
+from inductoscope.server import interpreter, machine, planning, reuse
 from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
 from inductoscope.server.documents import read_source
@@ -143,6 +143,7 @@ class Runs:
             what_if=options.what_if,
             probe_seconds=(options.probe or settings.probe or Probing.ON).seconds,
             assembling=texts.order(self._at_once, options.kernel),
+            reuse=reuse.order() if options.caching is Caching.ON else Reuse(),
             memories=memory.users(),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from inductoscope.protocol.report import PhaseTime, TargetReport
+from inductoscope.protocol.report import LoweringOutcome, PhaseTime, TargetReport
 from inductoscope.server import words
 
 OURS = "inductoscope"
@@ -14,7 +14,7 @@ OURS = "inductoscope"
 LEAST_SHARE = 0.005
 """Phases that take less of the run are not listed, but counted for what they are part of."""
 
-_INDUCTOR = ("inductor", "inductor backward", "pre-grad passes")
+_INDUCTOR = ("inductor", "inductor backward", "pre-grad passes", "unchanged graph")
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,24 @@ def described(one: Compilation) -> str:
     parts = (("Dynamo", one.dynamo), ("AOTAutograd", one.autograd), ("Inductor", one.inductor), (OURS, one.ours))
     told = ", ".join(f"{name} {time(ms)}" for name, ms in parts if ms >= 0.5)
     return f"compiled in {time(one.ms)}" + (f": {told}" if told else "")
+
+
+def lowerings(report: TargetReport) -> str | None:
+    """`3 of 4 graphs unchanged since an earlier run, 1 lowered`; None where each one had to be lowered."""
+    unchanged = sum(one.outcome is LoweringOutcome.UNCHANGED for one in report.lowerings)
+    if not unchanged:
+        return None
+    lowered = len(report.lowerings) - unchanged
+    graphs = "graph" if len(report.lowerings) == 1 else "graphs"
+    more = f", {lowered} lowered" if lowered else ""
+    return f"{unchanged} of {len(report.lowerings)} {graphs} unchanged since an earlier run{more}"
+
+
+def always_lowered(report: TargetReport) -> Iterator[str]:
+    """The graphs that every run lowers, a phrase each, with what keeps their facts from being used again."""
+    for one in report.lowerings:
+        if one.why is not None:
+            yield f"{one.graph} is lowered by every run: {one.why}"
 
 
 def time(ms: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from inductoscope.protocol.devices import DeviceKind
 from inductoscope.protocol.report import Rung
-from inductoscope.server import meaning, recall
+from inductoscope.server import meaning, recall, reuse
 from inductoscope.server.assembly import texts
 from inductoscope.server.documents import read_source
 from inductoscope.server.graph import Edges
@@ -31,6 +31,7 @@ def plan(state: State, key: str, purpose: Purpose, generation: int, cause: str) 
         cwd=state.folders.working_folder(target.file),
         search_paths=state.folders.search_paths(target.file),
         assembling=texts.order(at_once=1, place=state.looked_at.get(target.file)),
+        reuse=reuse.order(),
         probe_seconds=settings.probe.seconds,
     )
     closure = state.programs.closure(target)

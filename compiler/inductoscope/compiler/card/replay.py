@@ -35,6 +35,12 @@ class Replay:
         return f"as recorded on a {self._recording.card}, torch {_plain(self._recording.torch)}"
 
     @property
+    def identity(self) -> str:
+        """A text that differs where other answers are given."""
+        recorded = repr(self._recording) if self._fits else ""
+        return hashlib.sha256(recorded.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
     def problem(self) -> str | None:
         """Why a recording that is there is not used, as a sentence."""
         if self._recording is None or self._fits:

@@ -16,13 +16,13 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from inductoscope.compiler.compat import versions
+from inductoscope.compiler.compat import identity, versions
 from inductoscope.compiler.compat.inductor import Point, functorch_config, inductor_config, replaced
 
 logger = logging.getLogger(__name__)
@@ -94,6 +94,12 @@ class Asked:
     conditions: Callable[[], str | None] = lambda: None
     meets: Callable[[str], bool] = lambda _: True
     culprit: torch.fx.Node | None = None  # the operator that is refused, where one is
+
+
+def again(one: Asked, conditions: str | None) -> Asked:
+    """A question of an earlier run, about the same graph with the same sizes, whose conditions were `conditions`."""
+    meets = _Sizes((), one.sizes, identity.shape_env()).meets
+    return replace(one, conditions=lambda: conditions, meets=meets)
 
 
 @dataclass(frozen=True)

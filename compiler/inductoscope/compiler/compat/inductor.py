@@ -415,9 +415,13 @@ def module_forward(node: torch.fx.Node) -> Place | None:
     Dynamo records the modules (`nn_module_stack`), which in a backward pass stand under `fwd_nn_module_stack`.  For
     modules of torch itself it records no lines of code.
     """
+    return next(module_forwards(node), None)
+
+
+def module_forwards(node: torch.fx.Node) -> Iterator[Place]:
+    """The same for all modules around the node, innermost first."""
     modules = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     for _, cls in reversed(list(modules.values())):
         code = getattr(getattr(cls, "forward", None), "__code__", None)
         if isinstance(code, CodeType):
-            return Place(code.co_filename, code.co_firstlineno, f"{cls.__name__}.forward")
-    return None
+            yield Place(code.co_filename, code.co_firstlineno, f"{cls.__name__}.forward")

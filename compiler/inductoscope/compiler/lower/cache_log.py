@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inductoscope.compiler.compat import caches as compat
@@ -18,7 +18,7 @@ from inductoscope.compiler.lower import cache_keys
 from inductoscope.compiler.lower.cache_keys import Known
 from inductoscope.compiler.lower.places import Places
 from inductoscope.compiler.timeline import OURS, Timeline
-from inductoscope.protocol.report import CacheFact, Phase
+from inductoscope.protocol.report import CacheFact, Phase, Place
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,6 +50,16 @@ class UsersCaches:
         return Identity.REAL if self.has_entries else Identity.STAND_IN
 
 
+@dataclass(frozen=True)
+class Question:
+    """What a cache is asked for, the line of an operator that it refuses, and the conditions on the graph's sizes,
+    which are known once it is compiled."""
+
+    asked: Asked
+    place: Place | None = None
+    conditions: str | None = None
+
+
 @dataclass
 class _Entry:
     """What the program would have saved: a key and the conditions under which the entry holds."""
@@ -73,24 +83,49 @@ class CacheLog:
     _facts: list[tuple[int, CacheFact]] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def watching(self, graph: str, attempt: int, settings: UserSettings) -> Iterator[None]:
-        """Take note of each graph that a cache would be asked for while the captured graph `graph` is compiled."""
-        self._facts = [(nth, fact) for nth, fact in self._facts if fact.graph != graph or nth == attempt]
-        self._entries = [one for one in self._entries if one.known.graph != graph or one.attempt == attempt]
-        made: list[tuple[_Entry, Asked]] = []
+    def watching(self, graph: str, attempt: int, settings: UserSettings) -> Iterator[list[Question]]:
+        """Take note of each graph that a cache would be asked for while the captured graph `graph` is compiled.
+
+        What was asked stands in the given list when the block is over.
+        """
+        self._begin_anew(graph, attempt)
+        made: list[tuple[_Entry | None, Asked]] = []
+        questions: list[Question] = []
 
         def note(one: Asked) -> None:
-            fact, entry = self._judged(one, graph, attempt, settings)
-            self._facts.append((attempt, fact))
-            if entry is not None:
-                self._entries.append(entry)
-                made.append((entry, one))
+            place = self.places.of(one.culprit) if one.culprit is not None else None
+            made.append((self._take_in(Question(one, place), graph, attempt, settings), one))
+            questions.append(Question(one, place))
 
         with compat.asked(settings, self.users.identity, note, lambda: self.reading(graph)):
-            yield
+            yield questions
         with self.reading(graph):
-            for entry, one in made:
-                entry.conditions = one.conditions()
+            for at, (entry, one) in enumerate(made):
+                conditions = one.conditions()
+                questions[at] = replace(questions[at], conditions=conditions)
+                if entry is not None:
+                    entry.conditions = conditions
+
+    def asked_again(self, graph: str, attempt: int, settings: UserSettings, before: Sequence[Question]) -> None:
+        """Take in what was asked when the same graph was compiled in an earlier run."""
+        self._begin_anew(graph, attempt)
+        with self.reading(graph):
+            taken = [(self._take_in(one, graph, attempt, settings), one.conditions) for one in before]
+            for entry, conditions in taken:
+                if entry is not None:
+                    entry.conditions = conditions
+
+    def _begin_anew(self, graph: str, attempt: int) -> None:
+        """Forget an earlier attempt at the same graph."""
+        self._facts = [(nth, fact) for nth, fact in self._facts if fact.graph != graph or nth == attempt]
+        self._entries = [one for one in self._entries if one.known.graph != graph or one.attempt == attempt]
+
+    def _take_in(self, question: Question, graph: str, attempt: int, settings: UserSettings) -> _Entry | None:
+        fact, entry = self._judged(question, graph, attempt, settings)
+        self._facts.append((attempt, fact))
+        if entry is not None:
+            self._entries.append(entry)
+        return entry
 
     def facts(self) -> tuple[CacheFact, ...]:
         """One for each graph and cache, in the order in which torch would ask; then those of the whole program."""
@@ -109,9 +144,11 @@ class CacheLog:
         except Exception:  # an unknown version of torch may surprise in any way
             _LOG.warning("cannot tell what the caches do with graph %s", graph, exc_info=True)
 
-    def _judged(self, one: Asked, graph: str, attempt: int, settings: UserSettings) -> tuple[CacheFact, _Entry | None]:
+    def _judged(
+        self, question: Question, graph: str, attempt: int, settings: UserSettings
+    ) -> tuple[CacheFact, _Entry | None]:
+        one, place = question.asked, question.place
         phase = Phase.BACKWARD if one.is_backward else Phase.FORWARD
-        place = self.places.of(one.culprit) if one.culprit is not None else None
         at = (place.file, place.line) if place is not None else (None, None)
 
         def fact(result: str, *because: str, key: str | None = None) -> CacheFact:

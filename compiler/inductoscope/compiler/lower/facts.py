@@ -14,6 +14,7 @@ from inductoscope.protocol.report import (
     Finding,
     FusionGroup,
     FxGraph,
+    GraphLowering,
     Kernel,
     Memory,
     PassFact,
@@ -55,6 +56,7 @@ class LowerFacts:
     passes: tuple[PassFact, ...] = ()
     saved: tuple[SavedTensor, ...] = ()
     recomputed: tuple[Recomputation, ...] = ()
+    lowerings: tuple[GraphLowering, ...] = ()
     caches: tuple[CacheFact, ...] = ()
     cache_keys: tuple[Known, ...] = ()
     findings: tuple[Finding, ...] = ()

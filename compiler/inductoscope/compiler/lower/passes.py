@@ -119,6 +119,10 @@ class PassWatch:
         """The passes that changed something, in order."""
         return tuple(self._facts)
 
+    def known(self, facts: Iterable[PassFact]) -> None:
+        """Take in the passes that an earlier run saw over the same graph."""
+        self._facts += facts
+
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Take notes for the duration of the block."""

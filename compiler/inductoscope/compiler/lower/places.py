@@ -69,6 +69,10 @@ class Places:
             return third_party
         return found[0] if found else compat.module_forward(node)
 
+    def kind_of_library(self, file: str) -> str:
+        """Whose a file is that is not the user's."""
+        return "torch" if file.startswith(self._torch) else "library"
+
     def nearest(self, node: torch.fx.Node | None) -> Place | None:
         """The user's line behind a node, else the library's."""
         return self.of(node) or self.library(node)

@@ -71,6 +71,15 @@ class ProgramCaches:
 
         return started
 
+    def libraries(self, graph: str) -> tuple[str, ...]:
+        """The keys of the C++ libraries that would have been built for this graph."""
+        return tuple(self._libraries.get(graph, ()))
+
+    def built_before(self, graph: str, keys: Sequence[str]) -> None:
+        """Take in the libraries of a graph that an earlier run has compiled; after `compiling`."""
+        known = self._libraries.setdefault(graph, [])
+        known += [key for key in keys if key not in known]
+
     def facts(self, kernels: Sequence[Kernel]) -> tuple[CacheFact, ...]:
         """For each graph, then for the program; nothing where no graph was compiled."""
         found: list[CacheFact] = []

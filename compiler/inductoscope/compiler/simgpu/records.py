@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from inductoscope.protocol.report import Decision, DeviceSync, Place
 
@@ -69,6 +69,14 @@ class UserLaunch:
     count: int = 1
 
 
+@dataclass
+class Heard:
+    """What was said while somebody listened, each time that it was."""
+
+    notes: list[Note] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+
 class Journal:
     """Collects records in the order of first occurrence; equal ones are counted."""
 
@@ -79,6 +87,7 @@ class Journal:
         self._decisions: dict[Decision, None] = {}
         self._launches: dict[UserLaunch, int] = {}
         self._node: Place | None = None
+        self._listeners: list[Heard] = []
 
     def sync(self, what: str, value: object, guessed: str | None = None) -> None:
         """The host looked at a device value.  `guessed` is the reason why `value` is not the real one."""
@@ -97,11 +106,26 @@ class Journal:
 
     def note(self, topic: Topic, text: str, place: Place | None = None, subject: str | None = None) -> None:
         """Remember a sentence once."""
-        self._notes.setdefault(Note(topic, text, place, subject))
+        said = Note(topic, text, place, subject)
+        self._notes.setdefault(said)
+        for heard in self._listeners:
+            heard.notes.append(said)
+
+    @contextmanager
+    def hearing(self) -> Iterator[Heard]:
+        """Every note and decision of the block, also one that is remembered already."""
+        heard = Heard()
+        self._listeners.append(heard)
+        try:
+            yield heard
+        finally:
+            self._listeners = [one for one in self._listeners if one is not heard]
 
     def decide(self, decision: Decision) -> None:
         """Remember something that the card would have decided, once."""
         self._decisions.setdefault(decision)
+        for heard in self._listeners:
+            heard.decisions.append(decision)
 
     def launch(self, record: UserLaunch) -> None:
         """A hand-written kernel was launched; `record.count` is ignored."""

@@ -31,12 +31,12 @@ from inductoscope.compiler.simgpu.graphs import EagerGraph
 from inductoscope.compiler.simgpu.large import LargeTensors
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
 from inductoscope.compiler.simgpu.patching import Patch, Patches
-from inductoscope.compiler.simgpu.records import IsUser, Journal, Note, Topic, UserLaunch
+from inductoscope.compiler.simgpu.records import Heard, IsUser, Journal, Note, Topic, UserLaunch
 from inductoscope.compiler.simgpu.tape import Tape
 from inductoscope.compiler.simgpu.target import TargetDevice
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.recording import Recording
-from inductoscope.protocol.report import Decision, DeviceSync
+from inductoscope.protocol.report import Decision, DeviceSync, Place
 
 _T = TypeVar("_T")
 
@@ -125,6 +125,18 @@ class Simulation:
     def notes(self) -> tuple[Note, ...]:
         """What limits the claim: choices that only a card can make, and what the self-test found off."""
         return self._journal.notes
+
+    def hearing(self) -> contextlib.AbstractContextManager[Heard]:
+        """Around something of which notes and decisions are wanted by themselves, also those that were made before."""
+        return self._journal.hearing()
+
+    def note_again(self, topic: str, text: str, place: Place | None, subject: str | None) -> None:
+        """Take in a note of an earlier run; `topic` is the value of a `Topic`."""
+        self._journal.note(Topic(topic), text, place, subject)
+
+    def decide_again(self, decision: Decision) -> None:
+        """Take in a decision of an earlier run."""
+        self._journal.decide(decision)
 
     def sentences(self) -> list[str]:
         """The notes for people: what holds of several things is said once."""

@@ -36,6 +36,10 @@ def section(report: TargetReport) -> Iterator[Block]:
     yield Code("text", "\n".join(lines))
     if compiled := phases.compilations(report):
         yield Points(tuple(f"{one.graph} {phases.described(one)}" for one in compiled))
+    if unchanged := phases.lowerings(report):
+        yield Note(f"{unchanged}.")
+    if always := tuple(phases.always_lowered(report)):
+        yield Points(always)
     yield Note(f"One run, with everything observed: observing itself took {phases.time(phases.ours_ms(report))}.")
 
 

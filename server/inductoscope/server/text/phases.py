@@ -30,3 +30,5 @@ def phase_times(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield Code(Text(f"{name:{_NAME_WIDTH}} {phases.time(row.ms):>9} {row.share:>5.1%}"), 4)
     for one in phases.compilations(report):
         yield paragraph(f"{one.graph} {phases.described(one)}", "dim")
+    for always in phases.always_lowered(report):
+        yield paragraph(always, "dim")

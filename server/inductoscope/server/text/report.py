@@ -18,6 +18,7 @@ from inductoscope.protocol.report import (
     TargetReport,
 )
 from inductoscope.server import missed_fusion, sizes, tally, whole_calls, words
+from inductoscope.server import phases as timing
 from inductoscope.server.text import (
     assembly,
     benchmark,
@@ -85,6 +86,8 @@ def _header(report: TargetReport, view: View) -> Iterator[RenderableType]:
         yield paragraph(f"cached: {cached}; --no-cache runs it again", "dim", 2)
     if report.graphs:
         yield paragraph(words.totals(report), indent=2)
+    if unchanged := timing.lowerings(report):
+        yield paragraph(f"kernels: {unchanged}", "dim", 2)
     for expected in whole_calls.lines(report):
         yield paragraph(expected, indent=2)
     step = tally.training(report)

@@ -23,6 +23,7 @@ from inductoscope.protocol.messages import (
     Memory,
     Message,
     Progress,
+    Reuse,
     Run,
     RunDone,
     RunFailed,
@@ -73,6 +74,7 @@ class RunRequest:
     own: OwnDevice | None = None
     errand: Errand = Errand.REPORT
     bench: BenchOptions = field(default_factory=BenchOptions)
+    reuse: Reuse = field(default_factory=Reuse)
 
 
 @dataclass(frozen=True)
@@ -246,4 +248,5 @@ def _message(request: RunRequest, told: Memory) -> Run:
         own=request.own,
         errand=request.errand,
         bench=request.bench,
+        reuse=request.reuse,
     )
