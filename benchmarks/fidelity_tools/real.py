@@ -39,7 +39,7 @@ _SHORT = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int64": "i64"
 
 
 class RealSide:
-    """Runs programs on this machine's card; processes that share `turn`, a file, take their times one by one."""
+    """Runs programs on this machine's card; processes that share `turn`, a file, wait while one of them takes times."""
 
     def __init__(self, turn: Path) -> None:
         self._turn = turn
@@ -66,7 +66,7 @@ class RealSide:
         self._wrappers.clear()
         begun, error, looked, library = time.perf_counter(), None, (), ()
         try:
-            with self._watching():
+            with self._together(), self._watching():
                 prepared = make()
                 looked = running.run(prepared)
                 torch.cuda.synchronize()
@@ -118,6 +118,12 @@ class RealSide:
     def _alone(self) -> Iterator[None]:
         with self._turn.open("w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        with self._turn.open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_SH)
             yield
 
     def _library(self, prepared: Prepared) -> tuple[LibraryCall, ...]:

@@ -64,6 +64,30 @@ def triton_poi_fused_0(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
 """
 
 
+ROWS = """
+def triton_red_fused_0(in_ptr0, out_ptr0, xnumel, r0_numel, XBLOCK : tl.constexpr, R0_BLOCK : tl.constexpr):
+    xnumel = 1024
+    r0_numel = 32768
+    for r0_offset in tl.range(0, r0_numel, R0_BLOCK):
+        tmp0 = tl.load(in_ptr0 + (r0_1 + 32768*x0), xmask)
+        %s
+    tmp4 = triton_helpers.max2(_tmp4, 1)[:, None]
+    %s
+    tl.store(out_ptr0 + (x0), tmp6, xmask)
+"""
+
+
+def test_what_follows_a_loop_over_rows_is_computed_once_a_row() -> None:
+    call = "tmp6 = libdevice.erf(libdevice.tanh(libdevice.lgamma(tmp4)))"
+    none, inside, after = (
+        predict(replace(KERNEL, source=ROWS % lines), H200)
+        for lines in (("pass", "pass"), (call, "pass"), ("pass", call))
+    )
+    assert none is not None and inside is not None and after is not None
+    assert after.us == pytest.approx(none.us, rel=0.02)
+    assert inside.us > 5 * none.us
+
+
 @pytest.mark.parametrize(
     "costly",
     ["tmp1 = libdevice.erf(libdevice.tanh(libdevice.lgamma(tmp0)))", "tl.atomic_add(out_ptr1 + (tmp0), tmp0, xmask)"],

@@ -95,11 +95,27 @@ def _work(kernel: Kernel) -> Work:
         bytes_moved=(kernel.bytes_read or 0) + (kernel.bytes_written or 0),
         flops=kernel.flops or 0,
         on_tensor_units="tl.dot" in source,
-        transcendental=every * len(_TRANSCENDENTAL.findall(source)),
+        transcendental=_transcendental(source, rows, every),
         atomics=every if "tl.atomic_" in source else 0,
         loops=len(_LOOP.findall(source)),
         sorting=every * math.log2(max(columns, 2)) ** 2 if "triton_helpers.sort" in source else 0.0,
     )
+
+
+def _transcendental(source: str, rows: int, every: int) -> int:
+    """Calls of transcendental functions: what follows a loop over rows is computed once a row."""
+    loops = list(_LOOP.finditer(source))
+    if not loops:
+        return every * len(_TRANSCENDENTAL.findall(source))
+    calls, inside = 0, -1
+    for line in source[loops[0].start() :].splitlines():
+        indent = len(line) - len(line.lstrip())
+        if _LOOP.match(line):
+            inside = indent
+        elif line.strip() and indent <= inside:
+            inside = -1
+        calls += len(_TRANSCENDENTAL.findall(line)) * (every if inside >= 0 else rows)
+    return calls
 
 
 def _elements(source: str) -> tuple[int, int]:
