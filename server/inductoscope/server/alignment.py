@@ -15,9 +15,6 @@ from inductoscope.server import meaning, shift
 from inductoscope.server.positions import Text
 from inductoscope.server.shift import Shift
 
-_TREE_LIMIT = 600_000
-"""Characters of a text up to which its tree is made; a larger one is compared line by line."""
-
 Position = tuple[int, int]
 """A line (1-based) and a column in code points (0-based)."""
 
@@ -63,7 +60,7 @@ class Alignment:
 
 def _places(text: Text) -> Iterator[Position]:
     """The starts of all nodes of a text, outer ones first, and after them the ends; nothing for what is no Python."""
-    tree = meaning.tree(text.source) if len(text.source) <= _TREE_LIMIT else None
+    tree = meaning.tree(text.source) if len(text.source) <= meaning.LARGE else None
     nodes = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, _PLACED)]
     for node in nodes:
         yield _position(text, node.lineno, node.col_offset)

@@ -7,12 +7,18 @@ and remembers nothing: `graph` does.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from inductoscope.server import meaning
 from inductoscope.server.meaning import Meaning
+
+_STATEMENT = re.compile(
+    r"^[ \t]*(?:import[ \t][^\n;]+|from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n;(]+))", re.MULTILINE
+)
+"""What looks like an import, on a line of its own or in brackets over several."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,11 @@ class Contents:
 
 
 def read(source: str) -> Contents:
-    """The contents of a text; one that is no Python imports nothing."""
+    """The contents of a text; one that is no Python imports nothing, a large one is looked through line by line."""
+    if len(source) > meaning.LARGE:
+        found = (meaning.parse(statement[0].strip()) for statement in _STATEMENT.finditer(source))
+        imports = tuple(item for tree in found if tree is not None for item in _imports(tree))
+        return Contents(meaning.of(source, None), imports)
     tree = meaning.parse(source)
     imports = tuple(_imports(tree)) if tree is not None else ()
     return Contents(meaning.of(source, tree), imports)

@@ -12,6 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+LARGE = 300_000
+"""Characters, some ten thousand lines, from which on a text takes too long to be read as Python between two keystrokes:
+it then means what it says, letter by letter."""
+
 _READERS = {"__doc__", "getdoc", "getsource", "getsourcelines", "doctest"}
 """Names whose mention means that a program may look at docstrings, its own or those of a file it imports."""
 
@@ -47,11 +51,11 @@ def of(source: str, tree: ast.Module | None) -> Meaning:
     exact = name_of([source])
     if tree is None:
         return Meaning(exact, exact, reads_docs=False, exact=exact)
-    documented = name_of([ast.dump(tree)])
     names = frozenset().union(*map(_names, ast.walk(tree)))
-    _drop_unseen(tree)
+    docstrings = _drop_unseen(tree)
+    plain = name_of([ast.dump(tree)])
     variables = frozenset(filter(_VARIABLE.fullmatch, names)) if names & _ENVIRONMENTS else frozenset()
-    return Meaning(documented, name_of([ast.dump(tree)]), not _READERS.isdisjoint(names), exact, variables)
+    return Meaning(name_of([plain, *docstrings]), plain, not _READERS.isdisjoint(names), exact, variables)
 
 
 def parse(source: str) -> ast.Module | None:
@@ -85,10 +89,16 @@ def name_of(parts: Iterable[str]) -> str:
     return state.hexdigest()
 
 
-def _drop_unseen(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, _Documented) and _is_unseen(node) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
+def _drop_unseen(tree: ast.Module) -> list[str]:
+    """Take out the docstrings that only a reader of documentation looks at; returns them, each with where it was."""
+    dropped: list[str] = []
+    for position, node in enumerate(ast.walk(tree)):
+        if isinstance(node, _Documented) and _is_unseen(node):
+            docstring = ast.get_docstring(node, clean=False)
+            if docstring is not None:
+                dropped.append(f"{position} {docstring}")
+                del node.body[0]
+    return dropped
 
 
 def _is_unseen(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

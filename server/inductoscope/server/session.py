@@ -11,19 +11,22 @@ from collections.abc import Callable, Iterable
 
 from inductoscope.protocol.messages import FailureKind
 from inductoscope.protocol.report import Place
-from inductoscope.server import causes, runs
+from inductoscope.server import causes, meaning, runs
+from inductoscope.server.background_scan import BackgroundScans
 from inductoscope.server.checking import Answer, Checking
 from inductoscope.server.clock import Clock
 from inductoscope.server.documents import read_source
 from inductoscope.server.folders import Folders
 from inductoscope.server.pauses import Pauses
 from inductoscope.server.ports import Editor, Follower
+from inductoscope.server.positions import Text
 from inductoscope.server.publishing import Publishing
 from inductoscope.server.recall import Recall
 from inductoscope.server.runs import Purpose
 from inductoscope.server.settings import RunMode, Settings, Trust
-from inductoscope.server.snapshot import Environment, Snapshot, TargetView
+from inductoscope.server.snapshot import Environment, FileView, Snapshot, TargetView
 from inductoscope.server.state import State
+from inductoscope.server.targets import Scan, scan
 
 
 class Session:
@@ -38,6 +41,7 @@ class Session:
         self._publishing = Publishing(self._state, editor, follower)
         self._checking = Checking(self._state, editor, recall or Recall(None), self._publishing.soon)
         self._pauses = Pauses(clock, self._pause_is_over)
+        self._scans = BackgroundScans(clock, self._scanned_late)
         self._reloads: set[str] = set()
 
     # What the editor tells
@@ -111,6 +115,7 @@ class Session:
         for key in self._state.keys_of(path):
             self._checking.forget(key, "closed")
         self._pauses.stop(path)
+        self._scans.stop(path)
         self._reloads.discard(path)
         self._state.close(path)
         self._publishing.soon()
@@ -172,15 +177,35 @@ class Session:
         """End everything that runs."""
         self._follower.close()
         self._pauses.close()
+        await self._scans.close()
         await self._checking.close()
         await self._folders.renew()
 
     # Behind these
 
     def _scan(self, path: str) -> None:
-        for key in self._state.scan(path):
+        text, wanted = self._state.documents.by_path[path].text, self._folders.wanted(path)
+        if len(text.source) > meaning.LARGE:
+            self._state.files.setdefault(path, FileView(Scan((), ()), Scan((), ()), text))
+            self._scans.begin(path, text, wanted)
+            self._publishing.soon()
+        else:
+            self._scans.stop(path)
+            self._take(path, text, scan(text.source, path, wanted))
+
+    def _take(self, path: str, text: Text, scanned: Scan) -> None:
+        for key in self._state.take(path, text, scanned):
             self._checking.forget(key, "its target is gone")
         self._publishing.soon()
+
+    def _scanned_late(self, path: str, text: Text, scanned: Scan) -> None:
+        """A large document was scanned in the background; what its saving could not run is run now."""
+        self._take(path, text, scanned)
+        saved = self._state.documents.by_path[path].saved == text
+        keys = self._state.keys_that_depend_on(path)
+        self._run_after_save(
+            [key for key in keys if saved or self._state.settings(key).run is RunMode.ON_TYPE], causes.OPENED
+        )
 
     def _run_after_save(self, keys: Iterable[str], cause: str) -> None:
         self._run_wanted(keys, functools.partial(self._cause_or_edit, cause))
@@ -200,7 +225,7 @@ class Session:
     def _is_settled(self, path: str, version: int | None) -> bool:
         document = self._state.documents.get(path)
         reached = document is not None and (version is None or document.version >= version)
-        waiting = self._pauses.is_waiting(path) or self._follower.is_waiting
+        waiting = self._pauses.is_waiting(path) or self._scans.is_at_work(path) or self._follower.is_waiting
         return self._checking.started and reached and not self._checking.is_busy(path) and not waiting
 
 

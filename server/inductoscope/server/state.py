@@ -17,7 +17,7 @@ from inductoscope.server.programs import Programs
 from inductoscope.server.settings import Settings, Trust
 from inductoscope.server.shift import Shifts
 from inductoscope.server.snapshot import Environment, FileView, Snapshot, TargetView
-from inductoscope.server.targets import Scan, scan
+from inductoscope.server.targets import Scan
 
 
 class State:
@@ -101,24 +101,22 @@ class State:
         for key, view in self.targets.items():
             self.targets[key] = view.with_text(path, text)
 
-    def scan(self, path: str) -> tuple[str, ...]:
-        """Look for targets in an open document; returns the keys of those that are gone from it, still in place.
+    def take(self, path: str, text: Text, scanned: Scan) -> tuple[str, ...]:
+        """What was found in a text of an open document; returns the keys of targets that are gone, still in place.
 
         A text that cannot be read as Python, as often while somebody types, keeps the targets that it had.
         """
-        document = self.documents.by_path[path]
-        source = document.text.source
-        found = recorded_inputs.fill(scan(source, path, self.folders.wanted(path)), path, source)
+        found = recorded_inputs.fill(scanned, path, text.source)
         before = self.files.get(path)
         if before is not None and _is_broken(found):
             after = replace(before, scan=found)
         else:
-            after = FileView(found, parsed=found, parsed_text=document.text)
+            after = FileView(found, parsed=found, parsed_text=text)
         self.files[path] = after
-        current = {scanned.target.key: scanned for scanned in after.parsed.targets}
-        for key, scanned in current.items():
+        current = {one.target.key: one for one in after.parsed.targets}
+        for key, one in current.items():
             view = self.targets.get(key)
-            self.targets[key] = TargetView(scanned) if view is None else replace(view, scanned=scanned)
+            self.targets[key] = TargetView(one) if view is None else replace(view, scanned=one)
         return tuple(key for key in self.keys_of(path) if key not in current)
 
     def close(self, path: str) -> None:
