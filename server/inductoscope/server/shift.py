@@ -70,9 +70,10 @@ def between(old: Text, new: Text) -> Shift:
 
 
 class Shifts:
-    """Remembers shifts, the newest ones, of texts with at most `budget` characters in all.  Any thread may ask."""
+    """Remembers the `most` newest shifts, of texts with at most `budget` characters in all.  Any thread may ask."""
 
-    def __init__(self, budget: int = 16_000_000) -> None:
+    def __init__(self, most: int = 256, budget: int = 16_000_000) -> None:
+        self.most = most
         self._budget = budget
         self._kept: OrderedDict[tuple[Text, Text], Shift] = OrderedDict()
         self._lock = threading.Lock()
@@ -88,7 +89,7 @@ class Shifts:
         found = between(old, new)
         with self._lock:
             self._kept[key] = found
-            while len(self._kept) > 1 and self.size > self._budget:
+            while len(self._kept) > self.most or (len(self._kept) > 1 and self.size > self._budget):
                 self._kept.popitem(last=False)
         return found
 
