@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inductoscope.compiler.predict.eager import EagerOp, Launches, kernels_of, time_of_operator
+from inductoscope.compiler.predict.eager import HAND_WRITTEN, EagerOp, Launches, kernels_of, time_of_operator
 from inductoscope.compiler.predict.whole import GraphCall, calls
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import Kernel, KernelLanguage, Phase, Predicted, PredictedCall
@@ -52,6 +52,16 @@ def test_what_has_no_prediction_is_counted_and_leaves_no_speed_up() -> None:
     assert (found.compiled.launches, found.compiled.left_out) == (2, 1)
     assert found.eager is not None and found.eager.left_out == 1
     assert found.speedup is None
+
+
+def test_a_hand_written_kernel_takes_the_same_on_both_sides() -> None:
+    own = replace(kernel(500.0), user_written=True)
+    launch = EagerOp(HAND_WRITTEN, (), 0, launches=Launches.UNKNOWN)
+    found = whole(calls([own, kernel(300.0)], [GraphCall("0/0", 1, (op(), launch))], H200))
+    assert found.eager is not None and found.eager.left_out == 0
+    assert found.eager.us > 500
+    twice = whole(calls([own, kernel(300.0)], [GraphCall("0/0", 1, (op(), launch, launch))], H200))
+    assert twice.eager is not None and twice.eager.left_out == 2  # which is which cannot be told
 
 
 def test_a_graph_whose_operators_are_unknown_says_why() -> None:

@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from inductoscope.compiler.layouts import layouts_of, text_of
-from inductoscope.compiler.predict.eager import EagerOp, Launches
+from inductoscope.compiler.predict.eager import HAND_WRITTEN, EagerOp, Launches
 
 MOST_OPERATORS = 4000
 """Captured graphs with more operators are not run once more: that would take seconds."""
@@ -126,8 +130,10 @@ class _Log(TorchDispatchMode):
 
     def _higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A hand-written kernel is one launch; what other operators of this kind do cannot be told from here."""
-        self._ops.append(EagerOp(func.name(), (), 0, launches=Launches.UNKNOWN))
-        return func(*args, **kwargs)
+        if func.name() != "triton_kernel_wrapper_mutation":
+            raise NotImplementedError(f"what {func.name()} runs without compilation is not known")
+        self._ops.append(EagerOp(HAND_WRITTEN, (), 0, launches=Launches.UNKNOWN))
+        return None
 
 
 def _told(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> EagerOp | None:
@@ -190,5 +196,9 @@ def _flops(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 
 
 def _why(error: Exception) -> str:
-    text = str(error).strip().partition("\n")[0].rstrip(".")
-    return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
+    if isinstance(error, DataDependentOutputException | DynamicOutputShapeException):
+        return "sizes or branches depend on data"
+    text = str(error).strip().partition("\n")[0].rstrip(".")[:160]
+    if isinstance(error, NotImplementedError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

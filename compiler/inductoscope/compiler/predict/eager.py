@@ -14,6 +14,9 @@ from inductoscope.compiler.predict.library import LibraryCall, time_of_call
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Predicted
 
+HAND_WRITTEN = "hand-written kernel"
+"""The name of an operator that launches a Triton kernel of the program's own."""
+
 
 class Launches(enum.Enum):
     """What the device gets to do for an operator."""
