@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inductoscope.compiler.predict.eager import HAND_WRITTEN, EagerOp, Launches, kernels_of, time_of_operator
-from inductoscope.compiler.predict.whole import GraphCall, calls
+from inductoscope.compiler.predict.whole import GraphCall, Replay, calls
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import Kernel, KernelLanguage, Phase, Predicted, PredictedCall
 
@@ -45,6 +45,25 @@ def test_small_kernels_wait_for_the_host() -> None:
     assert found.eager is not None
     assert found.eager.us == found.eager.host_us > found.eager.device_us
     assert found.compiled.us == found.compiled.host_us < found.eager.us
+
+
+def test_a_cuda_graph_is_launched_at_once() -> None:
+    kernels, graphs = [kernel(4.8)] * 40, [GraphCall("0/0", 1, (op(moved=1024),) * 40)]
+    singly, as_one = (whole(calls(kernels, graphs, H200, replay)) for replay in Replay)
+    assert as_one.compiled.host_us < singly.compiled.host_us
+    assert as_one.speedup is not None and singly.speedup is not None and as_one.speedup > singly.speedup
+
+
+def test_a_host_that_is_slow_is_slow_on_both_sides() -> None:
+    small = whole(calls([kernel(4.8)] * 3, [GraphCall("0/0", 1, (op(moved=1024),) * 40)], H200))
+    assert small.eager is not None and small.speedup_high is not None and small.speedup_low is not None
+    apart = (small.eager.high_us / small.compiled.low_us) / (small.eager.low_us / small.compiled.high_us)
+    assert small.speedup_high / small.speedup_low < apart / 2
+
+
+def test_a_row_of_kernels_may_be_as_slow_as_one_by_one() -> None:
+    found = whole(calls([kernel(4.8)] * 400, [GraphCall("0/0", 1, (op(),))], H200))
+    assert found.compiled.device_us < 400 * 4.8 <= found.compiled.high_us
 
 
 def test_what_has_no_prediction_is_counted_and_leaves_no_speed_up() -> None:

@@ -40,7 +40,8 @@ KERNEL_TIMEOUT_S = 120.0
 def predicted(report: TargetReport, device: Device, graphs: Sequence[GraphCall] = ()) -> TargetReport:
     """The report with a predicted time for each kernel and for whole calls, as far as there is a model for it."""
     kernels = tuple(_predicted(kernel, device) for kernel in report.kernels)
-    return replace(report, kernels=kernels, predicted_calls=whole.calls(kernels, graphs, device))
+    replay = whole.Replay.AS_ONE if report.cudagraphs.status == "on" else whole.Replay.SINGLY
+    return replace(report, kernels=kernels, predicted_calls=whole.calls(kernels, graphs, device, replay))
 
 
 def assembled(

@@ -51,7 +51,7 @@ def _search(kernel: Kernel, replay: Replay) -> Decision:
         won = recorded.winner
         shown = _named(won.blocks, won.num_warps, won.num_stages)
         text += f" It ended with {shown}, {replay.as_recorded}."
-        ways = (Choice(shown, won.us, True),)
+        ways: tuple[Choice, ...] = (Choice(shown, won.us, True),)
     else:
         shown = "where the search begins"
         text += " Where that ends only the card can tell; shown is where it begins."

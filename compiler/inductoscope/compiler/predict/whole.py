@@ -3,10 +3,15 @@
 In a row of calls the card works on one call while the host launches the next, so that a call takes as long as the
 slower of the two.  Kernels that follow each other do not wait for the host, and take less than each by itself, which
 is what the models of single kernels predict.  What has no prediction is counted and never taken for nothing.
+
+Models of single kernels are fitted (see `generated`, `library`); all constants here are assumptions, which the ranges
+allow for.
 """
 
 from __future__ import annotations
 
+import enum
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +24,19 @@ from inductoscope.protocol.report import Kernel, KernelLanguage, Phase, Predicte
 _ALONE_US = 2.6
 """What a kernel that is timed by itself takes longer than in a row of kernels."""
 _LEAST_US = 1.4
-_TOGETHER = 0.15
-"""Share by which all kernels of a call are off in the same direction; the rest of their errors evens out."""
+_CARD = (0.85, 1.0, 1.15)
+"""Factors by which all kernels of a call are off in the same direction; the rest of their errors evens out."""
+_HOST = (0.7, 1.0, 1.6)
+"""How fast a host may be, against the one that the launch costs below are for."""
+_LAUNCH_COSTS = 1.15
+"""How far the costs of launching compiled and eager may be apart from each other on one host."""
+
+
+class Replay(enum.Enum):
+    """How the kernels of compiled graphs are launched."""
+
+    SINGLY = "singly"
+    AS_ONE = "as one"  # by CUDA graphs
 
 
 @dataclass(frozen=True)
@@ -29,12 +45,11 @@ class Host:
 
     enter_us: float
     launch_us: float
-    other_us: float
+    other_us: float = 0.0
 
 
-_COMPILED = Host(30.0, 4.5, 0.0)
+_COMPILED = {Replay.SINGLY: Host(30.0, 4.5), Replay.AS_ONE: Host(45.0, 0.0)}
 _EAGER = {Phase.FORWARD: Host(5.0, 6.0, 2.0), Phase.BACKWARD: Host(15.0, 7.5, 2.5)}
-_HOST_LOW, _HOST_HIGH = 0.7, 1.6
 _MODEL = "kernels as fitted on an H200, what launching takes the host assumed"
 
 
@@ -56,7 +71,48 @@ class GraphCall:
         return self.forward if phase is Phase.FORWARD else self.backward
 
 
-def calls(kernels: Sequence[Kernel], graphs: Sequence[GraphCall], device: Device) -> tuple[PredictedCall, ...]:
+@dataclass(frozen=True)
+class _Cost:
+    """One way to run a graph: microseconds on the card, how far they may be lower or higher apart from what is common
+    to all kernels, what they are one by one, microseconds of the host, and counts."""
+
+    card: float
+    down: float
+    up: float
+    singly: float
+    host: float
+    launches: int
+    left_out: int
+
+    def us(self, card: float = 1.0, host: float = 1.0, own: float = 0.0) -> float:
+        """The time with the factors `card` and `host`, and the card's own error from -1 (lowest) to 1 (highest)."""
+        return max(self._on_card(card, own), self.host * host)
+
+    def _on_card(self, factor: float, own: float) -> float:
+        if own > 0:
+            return max(self.card * factor + self.up * own, self.singly)  # at worst as slow as one by one
+        return max(0.0, self.card * factor + self.down * own)
+
+
+_Costs = Sequence[tuple[_Cost, int]]
+"""Of graphs, with how often each runs."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A graph in one phase: how often it runs, and both ways to run it; `eager` is None where it is not known."""
+
+    graph: str
+    phase: Phase
+    times: int
+    compiled: _Cost
+    eager: _Cost | None
+    missing: str | None
+
+
+def calls(
+    kernels: Sequence[Kernel], graphs: Sequence[GraphCall], device: Device, replay: Replay = Replay.SINGLY
+) -> tuple[PredictedCall, ...]:
     """Each graph of `graphs` in each phase that it has kernels for, then all that a call of the target goes through.
 
     `kernels` have their predicted times on `device` already.
@@ -64,121 +120,108 @@ def calls(kernels: Sequence[Kernel], graphs: Sequence[GraphCall], device: Device
     launched: dict[tuple[str, Phase], list[Kernel]] = {}
     for kernel in kernels:
         launched.setdefault((kernel.graph, kernel.phase), []).append(kernel)
-    found = [
-        _call(graph, phase, launched[graph.graph, phase], device)
+    parts = [
+        _part(graph, phase, launched[graph.graph, phase], device, replay)
         for phase in Phase
         for graph in graphs
         if (graph.graph, phase) in launched
     ]
-    whole = [_whole(part) for phase in Phase if (part := [one for one in found if one.phase is phase and one.times])]
-    return (*found, *whole)
+    found = [_told(part.graph, part.times, [replace(part, times=1)], device) for part in parts]
+    for phase in Phase:
+        running = [part for part in parts if part.phase is phase and part.times]
+        if running:
+            found.append(_told(None, 1, running, device))
+    return tuple(found)
 
 
-def _call(graph: GraphCall, phase: Phase, kernels: Sequence[Kernel], device: Device) -> PredictedCall:
-    compiled = _compiled(kernels, device)
+def _part(graph: GraphCall, phase: Phase, kernels: Sequence[Kernel], device: Device, replay: Replay) -> _Part:
     ops = graph.eager(phase)
     own = [kernel.predicted for kernel in kernels if kernel.user_written]
     eager = _eager(ops, phase, device, own) if ops is not None else None
-    return _compared(graph.graph, phase, graph.times, compiled, eager, device, graph.missing if ops is None else None)
+    missing = graph.missing if ops is None else None
+    return _Part(graph.graph, phase, graph.times, _compiled(kernels, _COMPILED[replay]), eager, missing)
 
 
-def _compiled(kernels: Sequence[Kernel], device: Device) -> PredictedRun:
-    host = _COMPILED.enter_us + _COMPILED.launch_us * len(kernels)
+def _compiled(kernels: Sequence[Kernel], host: Host) -> _Cost:
     on_host = sum(kernel.language is KernelLanguage.CPP for kernel in kernels)
     known = [kernel.predicted for kernel in kernels if kernel.predicted is not None]
-    return _run(known, host, len(kernels) - on_host, len(kernels) - len(known), device)
+    spent = host.enter_us + host.launch_us * len(kernels)
+    return _cost(known, spent, len(kernels) - on_host, len(kernels) - len(known))
 
 
-def _eager(ops: Sequence[EagerOp], phase: Phase, device: Device, own: Sequence[Predicted | None]) -> PredictedRun:
+def _eager(ops: Sequence[EagerOp], phase: Phase, device: Device, own: Sequence[Predicted | None]) -> _Cost:
     """`own` are the times of the hand-written kernels, which are launched as they are on both sides."""
     launching = [op for op in ops if op.launches is not Launches.NOTHING]
     same = len(own) == sum(op.name == HAND_WRITTEN for op in launching)
     theirs = iter(own if same else ())
     times = [next(theirs, None) if op.name == HAND_WRITTEN else time_of_operator(op, device) for op in launching]
+    known = [time for time in times if time is not None]
     host = _EAGER[phase]
     spent = host.enter_us + host.launch_us * len(launching) + host.other_us * (len(ops) - len(launching))
-    known = [time for time in times if time is not None]
-    return _run(known, spent, sum(map(kernels_of, launching)), len(times) - len(known), device)
+    return _cost(known, spent, sum(map(kernels_of, launching)), len(times) - len(known))
 
 
-def _run(known: Sequence[Predicted], host_us: float, launches: int, left_out: int, device: Device) -> PredictedRun:
-    card, low, high = _in_a_row(known)
-    slow, fast = (_HOST_HIGH, _HOST_LOW)
-    return PredictedRun(
-        us=_rounded(max(card, host_us)),
-        low_us=_rounded(max(low, host_us * fast)),
-        high_us=_rounded(max(high, host_us * slow)),
-        device_us=_rounded(card),
-        host_us=_rounded(host_us),
-        launches=launches,
-        left_out=left_out,
-    )
-
-
-def _in_a_row(known: Iterable[Predicted]) -> tuple[float, float, float]:
-    """The sum of single times with its range: some of the errors are common to all, the others even out."""
-    total = down = up = 0.0
+def _cost(known: Iterable[Predicted], host_us: float, launches: int, left_out: int) -> _Cost:
+    """The sum of single times as they are in a row."""
+    total = singly = down = up = 0.0
     for one in known:
-        us = max(one.us - _ALONE_US, _LEAST_US)
-        scale = us / one.us
+        us = max(one.us - _ALONE_US, min(one.us, _LEAST_US))
         total += us
-        down += ((one.us - (one.low_us or one.us)) * scale) ** 2
-        up += (((one.high_us or one.us) - one.us) * scale) ** 2
-    return total, max(0.0, total * (1 - _TOGETHER) - math.sqrt(down)), total * (1 + _TOGETHER) + math.sqrt(up)
+        singly += one.us
+        down += ((one.us - (one.low_us or one.us)) * us / one.us) ** 2
+        up += (((one.high_us or one.us) - one.us) * us / one.us) ** 2
+    return _Cost(total, math.sqrt(down), math.sqrt(up), singly, host_us, launches, left_out)
 
 
-def _whole(parts: Sequence[PredictedCall]) -> PredictedCall:
-    """A call of the target: each graph as often as it runs in one."""
-    eager = [(one.eager, one.times) for one in parts if one.eager is not None]
+def _told(graph: str | None, times: int, parts: Sequence[_Part], device: Device) -> PredictedCall:
+    """What `parts` take together, each as often as it runs."""
+    compiled = [(part.compiled, part.times) for part in parts]
+    eager = [(part.eager, part.times) for part in parts if part.eager is not None]
     complete = len(eager) == len(parts)
-    compiled = _added([(one.compiled, one.times) for one in parts])
-    missing = next((one.note for one in parts if one.eager is None), None)
-    first = parts[0]
-    return _with_speedup(
-        PredictedCall(None, first.phase, 1, compiled, _added(eager) if complete else None, first.model, note=missing)
+    missing = next((part.missing for part in parts if part.eager is None), None)
+    call = PredictedCall(
+        graph=graph,
+        phase=parts[0].phase,
+        times=times,
+        compiled=_run(compiled),
+        eager=_run(eager) if complete else None,
+        model=_MODEL if device.key == MEASURED.key else f"{_MODEL}, scaled by the figures of this device",
+        note=f"What it takes eager is not known: {missing or 'it could not be run so'}." if not complete else None,
     )
+    known = complete and not any(cost.left_out for cost, _ in (*compiled, *eager))
+    return _with_speedup(call, compiled, eager) if known else call
 
 
-def _added(runs: Sequence[tuple[PredictedRun, int]]) -> PredictedRun:
-    def total(name: str) -> float:
-        return _rounded(sum(getattr(run, name) * times for run, times in runs))
-
+def _run(costs: _Costs) -> PredictedRun:
     return PredictedRun(
-        us=total("us"),
-        low_us=total("low_us"),
-        high_us=total("high_us"),
-        device_us=total("device_us"),
-        host_us=total("host_us"),
-        launches=sum(run.launches * times for run, times in runs),
-        left_out=sum(run.left_out * times for run, times in runs),
+        us=_us(costs),
+        low_us=_us(costs, card=_CARD[0], host=_HOST[0], own=-1.0),
+        high_us=_us(costs, card=_CARD[-1], host=_HOST[-1], own=1.0),
+        device_us=_rounded(sum(cost.card * times for cost, times in costs)),
+        host_us=_rounded(sum(cost.host * times for cost, times in costs)),
+        launches=sum(cost.launches * times for cost, times in costs),
+        left_out=sum(cost.left_out * times for cost, times in costs),
     )
 
 
-def _compared(
-    graph: str | None,
-    phase: Phase,
-    times: int,
-    compiled: PredictedRun,
-    eager: PredictedRun | None,
-    device: Device,
-    missing: str | None,
-) -> PredictedCall:
-    model = _MODEL if device.key == MEASURED.key else f"{_MODEL}, scaled by the figures of this device"
-    note = f"What it takes eager is not known: {missing}." if missing is not None else None
-    return _with_speedup(PredictedCall(graph, phase, times, compiled, eager, model, note=note))
+def _us(costs: _Costs, card: float = 1.0, host: float = 1.0, own: float = 0.0) -> float:
+    return _rounded(sum(cost.us(card, host, own) * times for cost, times in costs))
 
 
-def _with_speedup(call: PredictedCall) -> PredictedCall:
-    """The call with what compiling gains, where both sides are known in full."""
-    eager, compiled = call.eager, call.compiled
-    if eager is None or eager.left_out or compiled.left_out or not compiled.us:
-        return call
-    return replace(
-        call,
-        speedup=round(eager.us / compiled.us, 2),
-        speedup_low=round(eager.low_us / compiled.high_us, 2),
-        speedup_high=round(eager.high_us / compiled.low_us, 2),
-    )
+def _with_speedup(call: PredictedCall, compiled: _Costs, eager: _Costs) -> PredictedCall:
+    """The call with what compiling gains.
+
+    Both sides run on one card and one host: what is common to all kernels, and how fast the host is, is the same for
+    them; the errors of single kernels and of launch costs are taken at their worst.
+    """
+    low, high = math.inf, 0.0
+    for card, host in itertools.product(_CARD, _HOST):
+        apart = _LAUNCH_COSTS
+        low = min(low, _us(eager, card, host / apart, -1.0) / _us(compiled, card, host * apart, 1.0))
+        high = max(high, _us(eager, card, host * apart, 1.0) / _us(compiled, card, host / apart, -1.0))
+    assert call.eager is not None
+    speedup = call.eager.us / call.compiled.us
+    return replace(call, speedup=round(speedup, 2), speedup_low=round(low, 2), speedup_high=round(high, 2))
 
 
 def _rounded(us: float) -> float:

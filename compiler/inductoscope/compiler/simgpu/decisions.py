@@ -132,7 +132,10 @@ def _padding_of(matmul: Matmul, key: str, target: TargetDevice, place: Place | N
     if recorded is not None:
         text = _recorded_text(matmul, recorded, target.replay.as_recorded)
         basis, pads = Basis.RECORDED, recorded.pads
-        ways = (Choice(_PLAIN, recorded.plain_us, not pads), Choice(_PADDED, recorded.padded_us, pads))
+        ways: tuple[Choice, ...] = (
+            Choice(_PLAIN, recorded.plain_us, not pads),
+            Choice(_PADDED, recorded.padded_us, pads),
+        )
     else:
         estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
         text = _padding_text(matmul, estimate)

@@ -47,7 +47,7 @@ class DeviceFakeMode(FakeTensorMode):
         super().__init__(allow_non_fake_inputs=True)
         # Each result is noted there by the meta tensor inside of it, which nobody else has, so that nothing is ever
         # found; but `torch.utils.swap_tensors` refuses a tensor that has a weak reference to it.
-        self.fake_tensor_converter.set_tensor_memo = _note_nothing  # type: ignore[method-assign]
+        self.fake_tensor_converter.set_tensor_memo = _note_nothing
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DeviceFakeMode:
         return self
