@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Project:
 
     async def start(self, files: tuple[str, ...] = (), **texts: str) -> FakeRun:
         for name, text in {"model": MODEL, "lib": "def f(x): return x\n", **texts}.items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / f"{name}.py").write_text(text)
         self.h.open(texts.get("model", MODEL), self.path("model"))
         run = await self.h.runner.next()
@@ -307,3 +309,54 @@ async def test_what_the_client_watches_is_left_to_it_and_both_make_one_burst() -
     clock.advance(QUIET_S)
     following.close()
     assert told == [{"/w/model.py", "/else/lib.py"}]
+
+
+@pytest.mark.parametrize("form", ["plain folder", "package in a package", "link to a folder"])
+async def test_a_folder_that_goes_and_comes_back_on_a_real_disk(tmp_path: Path, form: str) -> None:
+    outer = tmp_path / "outer"
+    folder = outer / "inner"
+    folder.mkdir(parents=True)
+    if form == "package in a package":
+        for package in (outer, folder):
+            (package / "__init__.py").touch()
+    if form == "link to a folder":
+        for version in ("v1", "v2"):
+            (tmp_path / version).mkdir()
+            (tmp_path / version / "lib.py").write_text(version)
+        folder.rmdir()
+        folder.symlink_to(tmp_path / "v1")
+    file = folder / "lib.py"
+    file.write_text("x = 1\n")
+    heard = asyncio.Event()
+    watcher = DiskWatcher(lambda paths: heard.set() if str(file) in paths else None, lambda problem: None)
+
+    async def after(change: object) -> None:
+        await asyncio.wait_for(heard.wait(), TIMEOUT_S)
+        heard.clear()
+
+    watcher.follow(frozenset({str(file)}))
+    try:
+        if form == "link to a folder":
+            folder.unlink()
+            await after(folder.symlink_to(tmp_path / "v2"))
+            await after((tmp_path / "v2" / "lib.py").write_text("x = 2\n"))
+        else:
+            await after(outer.rename(tmp_path / "away"))
+            await after((tmp_path / "away").rename(outer))
+            await after(file.write_text("x = 2\n"))
+            await after(file.write_text("x = 3\n"))
+    finally:
+        watcher.close()
+
+
+async def test_a_removed_folder_stands_for_the_files_in_it(project: Project) -> None:
+    await project.start(model="import pkg.lib\n" + MODEL, **{"pkg/__init__": "", "pkg/lib": "x = 1\n"})
+    shutil.rmtree(project.folder / "pkg")
+    project.h.session.files_changed(frozenset({str(project.folder / "pkg")}))
+    assert await project.runs() == 2
+
+
+async def test_what_no_program_could_use_is_passed_over(project: Project) -> None:
+    await project.start()
+    project.h.session.files_changed(frozenset({str(project.folder / "data.bin"), str(project.folder / ".git")}))
+    assert await project.runs() == 1

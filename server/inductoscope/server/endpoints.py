@@ -138,6 +138,7 @@ class Endpoints:
         if not self._editor.profile.watches_files:
             return []
         watchers = [types.FileSystemWatcher(pattern) for pattern in ("**/*.py", "**/pyproject.toml")]
+        watchers.append(types.FileSystemWatcher("**/*", types.WatchKind.Delete))  # nothing else tells of folders
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         return [types.Registration("watch-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)]
 

@@ -93,6 +93,9 @@ class Session:
     def files_changed(self, paths: frozenset[str]) -> None:
         """These files were written, made or removed, perhaps by somebody else: a checkout, another editor."""
         state = self._state
+        paths = state.concerning(paths)
+        if not paths:
+            return
         projects = frozenset(filter(self._folders.is_project_file, paths))
         parts = {key: paths & state.programs.files_of(view.target) for key, view in state.targets.items()}
         if projects:

@@ -5,6 +5,7 @@ Plain data with the queries on it; when something is run and what is shown, othe
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from inductoscope.protocol.report import Place
@@ -18,6 +19,7 @@ from inductoscope.server.settings import Settings, Trust
 from inductoscope.server.shift import Shifts
 from inductoscope.server.snapshot import Environment, FileView, Snapshot, TargetView
 from inductoscope.server.targets import Scan
+from inductoscope.server.watching import ancestors
 
 
 class State:
@@ -84,6 +86,18 @@ class State:
         """Whether an open document says something else than its file."""
         document = self.documents.get(path)
         return document is not None and read_source(path) != document.text.source
+
+    def concerning(self, paths: frozenset[str]) -> frozenset[str]:
+        """Those of these paths that may matter, with the files that are known in folders among them.
+
+        A client tells of a folder that is removed, and of none of the files in it.
+        """
+        known = self.programs.files | self.folders.project_files(self.files) | self.documents.by_path.keys()
+        folders = tuple(f"{path}{os.sep}" for path in paths & ancestors(known))
+        inside = {file for file in known if file.startswith(folders)} if folders else set()
+        return inside | {
+            path for path in paths if path in known or path.endswith(".py") or self.folders.is_project_file(path)
+        }
 
     def changed(self, paths: frozenset[str]) -> None:
         """These files say something else, came into being or are gone."""

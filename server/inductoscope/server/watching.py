@@ -7,6 +7,7 @@ system.  Both tell paths only: what a change means is decided where the texts ar
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +27,9 @@ QUIET_S = 0.25
 
 LONGEST_S = 2.0
 """How long changes are gathered when there is no end to them."""
+
+_ABOVE = 3
+"""Folders above that of a file that are watched too: of a folder that is renamed only the one that it is in tells."""
 
 _CHANGES = {"created", "modified", "moved", "deleted"}
 """Events that say something; reading a file gives others."""
@@ -84,6 +88,7 @@ class DiskWatcher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._followed: frozenset[str] = frozenset()
         self._names: dict[str, set[str]] = {}
+        self._folders: frozenset[str] = frozenset()
         self._watched: dict[str, Any] = {}
         self._observer: Any = None
         self._refused = False
@@ -94,10 +99,7 @@ class DiskWatcher:
             return
         self._loop = asyncio.get_running_loop()
         self._followed = files
-        self._names = {}
-        for file in files:
-            for name in (file, os.path.realpath(file)):  # a link's own folder is silent about what it points to
-                self._names.setdefault(name, set()).add(file)
+        self._name()
         self._arrange()
 
     def dispatch(self, event: FileSystemEvent) -> None:
@@ -117,14 +119,31 @@ class DiskWatcher:
             observer.stop()
             observer.join()
 
+    def _name(self) -> None:
+        """The names under which the disk tells of each file: a link's own folder is silent about what it points to."""
+        self._names = {}
+        for file in self._followed:
+            for name in (file, os.path.realpath(file)):
+                self._names.setdefault(name, set()).add(file)
+        self._folders = frozenset(ancestors(self._names))
+
     def _take(self, paths: list[str], is_folder: bool) -> None:
-        if is_folder:
-            for path in paths:
-                self._watched.pop(path, None)  # what is watched is the folder of that name as it was
+        # A link to a folder is no folder to the disk; what is watched is the folder of a name as it was.
+        folders = [path for path in paths if is_folder or path in self._folders]
+        for folder in folders:
+            for watched in [one for one in self._watched if f"{one}{os.sep}".startswith(f"{folder}{os.sep}")]:
+                self._forget(watched)
+        changed = {name for path in paths for name in self._meant(path, path in folders)}
+        if folders or any(path in self._names and os.path.islink(path) for path in paths):  # noqa: PTH114
+            self._name()
             self._arrange()
-        changed = {name for path in paths for name in self._meant(path, is_folder)}
         if changed:
             self._notice(changed)
+
+    def _forget(self, folder: str) -> None:
+        with contextlib.suppress(KeyError, OSError):  # the disk has forgotten it already
+            self._observer.unschedule(self._watched[folder])
+        del self._watched[folder]
 
     def _meant(self, path: str, is_folder: bool) -> Iterator[str]:
         if is_folder:
@@ -138,7 +157,7 @@ class DiskWatcher:
     def _arrange(self) -> None:
         wanted = {folder for name in self._names for folder in _folders(name)}
         for folder in set(self._watched) - wanted:
-            self._observer.unschedule(self._watched.pop(folder))
+            self._forget(folder)
         for folder in sorted(wanted - set(self._watched)):
             self._watch(folder)
 
@@ -201,11 +220,23 @@ class Following:
         self._tell(paths)
 
 
+def ancestors(files: Iterable[str]) -> set[str]:
+    """Every folder that one of these files is in, directly or not."""
+    found: set[str] = set()
+    for file in files:
+        folder = os.path.dirname(file)  # noqa: PTH120  # names as the operating system tells them
+        while folder not in found and folder != os.path.dirname(folder):  # noqa: PTH120
+            found.add(folder)
+            folder = os.path.dirname(folder)  # noqa: PTH120
+    return found
+
+
 def _folders(file: str) -> Iterator[str]:
-    """The folder of a file, and of a package the one that it is in, where it may vanish and come back."""
-    folder = os.path.dirname(file)  # noqa: PTH120  # names as the operating system tells them
-    if not os.path.isdir(folder):  # noqa: PTH112
-        return
-    yield folder
-    if os.path.isfile(os.path.join(folder, "__init__.py")):  # noqa: PTH113, PTH118
-        yield os.path.dirname(folder)  # noqa: PTH120
+    """The folder of a file and those above it, in which it may be renamed, or vanish and come back."""
+    folder = os.path.dirname(file)  # noqa: PTH120
+    above = 0
+    while above <= _ABOVE and folder != os.path.dirname(folder):  # noqa: PTH120
+        if os.path.isdir(folder):  # noqa: PTH112
+            yield folder
+            above += 1
+        folder = os.path.dirname(folder)  # noqa: PTH120
