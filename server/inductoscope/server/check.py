@@ -57,7 +57,9 @@ async def check(options: Options, watcher: Watcher | None = None, command: Worke
     """
     watcher = watcher or Watcher()
     plan = planning.plan(options)
-    runs = Runs(options, watcher, command, at_once(options, len(plan.jobs)))
+    several = sum(job.scanned.inputs is not None for job in plan.jobs) > 1
+    spare = Spare.SERIES if several else Spare.NONE
+    runs = Runs(options, watcher, command, at_once(options, len(plan.jobs)), spare)
     try:
         outcomes = await _in_order([runs.one(job) for job in plan.jobs], watcher.on_target)
     finally:
@@ -75,7 +77,7 @@ def checked(outcomes: list[RunOutcome], plan: Plan, options: Options) -> Checked
 
 
 class Runs:
-    """Runs jobs in one pool for each interpreter, which keeps a worker ready for the next run if `spare` says so."""
+    """Runs jobs in one pool for each interpreter, which has ready for the next run what `spare` says."""
 
     def __init__(
         self,

@@ -44,6 +44,9 @@ def crashed(target: Target, end: Exit, output: Sequence[str], doing: str | None)
     if end.signal is not None:
         how = f"was killed by signal {end.signal} ({_SIGNALS.get(end.signal, 'no usual reason is known for it')})"
         advice = "Run the file under Python alone to see whether it crashes there too"
+    elif end.code is None:
+        how = "ended before it was done, and so did the process that it was forked from, which could have told how"
+        advice = "Run the file under Python alone to see whether it ends there too"
     else:
         how = f"ended with exit code {end.code} before it was done (the program, or a library, ended it)"
         advice = "Keep os._exit and the like out of what is imported and called"

@@ -105,16 +105,16 @@ class _Root:
 class Nursery:
     """Forks workers of the interpreter that `command` starts."""
 
-    def __init__(self, command: WorkerCommand, env: Mapping[str, str] | None, *, idle_s: float = IDLE_S) -> None:
+    def __init__(self, command: WorkerCommand, env: Mapping[str, str] | None) -> None:
         self._command = command
         self._env = env
-        self._idle_s = idle_s
         self._root: _Root | None = None
         self._lock = asyncio.Lock()
         self._growing = asyncio.Lock()
         self._unable: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._forking = 0
         self._closed = False
 
     async def fork(self, request: RunRequest, growth: Growth) -> WorkerProcess | Failure | Hello | None:
@@ -125,19 +125,26 @@ class Nursery:
         """
         if self._unable is not None:
             return None
+        self._forking += 1
+        try:
+            return await self._fork(request, growth)
+        finally:
+            self._forking -= 1
+            self._be_used()
+
+    async def _fork(self, request: RunRequest, growth: Growth) -> WorkerProcess | Failure | Hello | None:
         root = await self._first()
         hello = await asyncio.shield(root.hello)
         if isinstance(hello, Failure) or hello.problem is not None:
-            await self._forget(root)
+            self._forget(root)
             return hello
         if self._unable is not None:
-            await self._forget(root)
+            self._forget(root)
             return None
-        self._be_used()
         chain = _chain(request, hello)
         worker = await self._from_deepest(root, chain, request.cwd)
         if worker is None:
-            await self._forget(root)
+            self._forget(root)
         elif growth is Growth.ALWAYS:
             self._go(self._grow(root, chain, request.cwd))
         return worker
@@ -166,7 +173,7 @@ class Nursery:
             root = self._root
             if root is not None and root.hello.done() and (root.ended or root.warm.changed()):
                 logger.info("warm processes are started anew: %s", ", ".join(root.warm.changed()) or "they have ended")
-                await self._forget(root)
+                self._forget(root)
                 root = None
             if root is None:
                 worker, process = await warm.start(self._command, self._env)
@@ -223,17 +230,19 @@ class Nursery:
     def _be_used(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._be_idle)
+        if self._closed:
+            return
+        self._timer = asyncio.get_running_loop().call_later(IDLE_S, self._be_idle)
 
     def _be_idle(self) -> None:
         root = self._root
-        if root is not None and root.is_busy:
+        if root is not None and (root.is_busy or self._forking):
             self._be_used()
         elif root is not None:
-            logger.info("warm processes were not used for %g s and are ended", self._idle_s)
-            self._go(self._forget(root))
+            logger.info("warm processes were not used for %g s and are ended", IDLE_S)
+            self._forget(root)
 
-    async def _forget(self, root: _Root) -> None:
+    def _forget(self, root: _Root) -> None:
         """End these warm processes as soon as no run is in a child of theirs."""
         if self._root is root:
             self._root = None

@@ -35,12 +35,15 @@ GRACE_S = 0.5
 DAEMON_ROUNDS = 20
 """How often what a program left running is looked for and killed, since it may go on starting more."""
 
+UNKNOWN_END = 1 << 16
+"""The return code of a process of which is known only that it ended."""
+
 _MARK = "INDUCTOSCOPE_WORKER"
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended: with an exit code, or by a signal (`SIGSEGV`)."""
+    """How a process ended: with an exit code, or by a signal (`SIGSEGV`); neither is known of some."""
 
     code: int | None
     signal: str | None
@@ -48,6 +51,8 @@ class Exit:
     @classmethod
     def of(cls, returncode: int) -> Exit:
         """The ending that a POSIX return code (negative for a signal) stands for."""
+        if returncode == UNKNOWN_END:
+            return cls(None, None)
         if returncode >= 0:
             return cls(returncode, None)
         try:

@@ -10,7 +10,6 @@ import collections
 import contextlib
 import logging
 import os
-import signal
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,14 +20,12 @@ from inductoscope.protocol.codec import CodecError
 from inductoscope.protocol.messages import Ended, Fork, Forked, Hello, Layer, Warmed
 from inductoscope.server.workers import process
 from inductoscope.server.workers.command import WorkerCommand
-from inductoscope.server.workers.process import Child, WorkerProcess
+from inductoscope.server.workers.process import UNKNOWN_END, Child, WorkerProcess
 
 logger = logging.getLogger("inductoscope.warm")
 
 FORK_TIMEOUT_S = 20.0
 """How long a fork may take: milliseconds on a quiet machine, and a fork comes after what its parent is doing."""
-
-_LOST = -int(signal.SIGKILL)
 
 
 class WarmError(OSError):
@@ -60,11 +57,18 @@ def _state(file: str) -> tuple[int, int, int] | None:
 
 
 class ForkedChild:
-    """A process that was forked from a warm one, which tells its end."""
+    """A process that was forked from a warm one, which tells its end.
+
+    Should the warm one end first, the child goes on; then the system tells when it ends, but not how.
+    """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        try:
+            self._descriptor: int | None = os.pidfd_open(pid)
+        except OSError:  # it has ended, which is about to be told, or there is no room for a descriptor
+            self._descriptor = None
 
     @property
     def returncode(self) -> int | None:
@@ -77,8 +81,19 @@ class ForkedChild:
 
     def ended(self, returncode: int) -> None:
         """Say that it has ended."""
+        if self._descriptor is not None:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
         if not self._end.done():
             self._end.set_result(returncode)
+
+    def orphaned(self) -> None:
+        """Say that nobody tells its end any more."""
+        if self._descriptor is None:
+            self.ended(UNKNOWN_END)
+        else:
+            asyncio.get_running_loop().add_reader(self._descriptor, self.ended, UNKNOWN_END)
 
 
 class WarmProcess:
@@ -144,6 +159,7 @@ class WarmProcess:
                 reader = await process.reader_of(os.dup(own.fileno()), cleanup)
                 child = await self._fork(Fork("", cwd, layer), (other.fileno(),))
                 self._children.pop(child.pid, None)  # it ends with its own socket, and is no run
+                child.ended(UNKNOWN_END)
             return WarmProcess(own, reader, cleanup.pop_all())
 
     async def childless(self) -> None:
@@ -158,7 +174,7 @@ class WarmProcess:
         await self.close()
 
     async def close(self) -> None:
-        """Let it end.  Runs in children of it are ended."""
+        """Let it end.  Runs in children of it go on."""
         self._lose()
         if self._listener is not None:
             self._listener.cancel()
@@ -209,7 +225,7 @@ class WarmProcess:
                 self._children.pop(message.pid).ended(message.returncode)
 
     def _lose(self) -> None:
-        """It has ended or is given up: what it was asked for does not come, and its children are nobody's."""
+        """It has ended or is given up: what it was asked for does not come, and its children are on their own."""
         if self.lost:
             return
         self.lost = True
@@ -220,9 +236,7 @@ class WarmProcess:
                 answer.exception()  # whoever asked may have given up
         self._asked.clear()
         for child in self._children.values():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.ended(_LOST)
+            child.orphaned()
         self._children.clear()
 
 
