@@ -60,6 +60,7 @@ class Endpoints:
         self._session = session
         self._following = following
         self._start_values: dict[str, Any] = {}
+        self._pushed: Any = None
         self._told: set[str] = set()
         self._artifacts = ArtifactEndpoints(server, editor, session)
 
@@ -165,8 +166,7 @@ class Endpoints:
         """Settings changed: ask for them, or take what clients that cannot be asked have sent."""
         if not self._editor.profile.configuration:
             values = params.settings if isinstance(params.settings, dict) else {}
-            await self._configure(NO_FOLDER, values.get(SECTION, values))
-            return
+            self._pushed = values.get(SECTION, values)
         await self._pull_settings()
 
     async def did_change_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
@@ -179,7 +179,7 @@ class Endpoints:
 
     async def _pull_settings(self) -> None:
         folders = (NO_FOLDER, *self._folders.paths)
-        answers: list[Any] = [None] * len(folders)
+        answers: list[Any] = [self._pushed] * len(folders)
         if self._editor.profile.configuration:
             items = [types.ConfigurationItem(uri_of(folder) if folder else None, SECTION) for folder in folders]
             request = self._server.workspace_configuration_async(types.ConfigurationParams(items))

@@ -103,6 +103,11 @@ def profile(capabilities: types.ClientCapabilities, encoding: str | None) -> Pro
         watches_files=bool(
             workspace.did_change_watched_files and workspace.did_change_watched_files.dynamic_registration
         ),
+        resolves_lenses=_resolves(document.code_lens, "command"),
+        resolves_hints=_resolves(document.inlay_hint, "tooltip", "label.location"),
+        tells_settings=bool(
+            workspace.did_change_configuration and workspace.did_change_configuration.dynamic_registration
+        ),
         nested_symbols=bool(document.document_symbol and document.document_symbol.hierarchical_document_symbol_support),
         registers=frozenset(method for method, said in _registrable(document, workspace) if said),
     )
