@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -139,6 +139,8 @@ class Compilation:
     @property
     def function(self) -> Frame:
         """Where the function starts; for the rest of one after a graph break, where that resumes."""
+        if self.stack and self.id.startswith("!"):
+            return replace(self.stack[-1], function="compiled autograd")  # torch names it like any forward
         if self.stack:
             return self.stack[-1]
         if self.of is not None:

@@ -45,12 +45,12 @@ def _own_times(events: Iterable[dict[str, Any]]) -> Iterator[tuple[str, float]]:
 
 
 def _events(process: Process) -> Iterator[dict[str, Any]]:
-    if not process.events:
+    if len(process.events) == 0:
         return
     try:
         with process.file.open("rb") as file:
-            for payload in process.events:
-                event = _event(file, payload.spans)
+            for spans in process.events:
+                event = _event(file, spans)
                 if event is not None:
                     yield event
     except OSError:

@@ -179,7 +179,7 @@ def _schedule(process: Process, record: Record) -> None:
 
 
 def _event(process: Process, record: Record) -> None:
-    process.events.append(record.payload)
+    process.events.add(record.payload.spans)
 
 
 def _link(process: Process, record: Record) -> None:

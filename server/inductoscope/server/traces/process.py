@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inductoscope.server.traces.compilations import Compilation, Frame, original_name
-from inductoscope.server.traces.records import Payload
+from inductoscope.server.traces.stretches import Stretches
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Process:
     unknown: Counter[str] = field(default_factory=Counter)
     loose: Counter[str] = field(default_factory=Counter)
     damaged: int = 0
-    events: list[Payload] = field(default_factory=list)
+    events: Stretches = field(default_factory=Stretches)
     links: list[tuple[str, str]] = field(default_factory=list)
     limits: list[Mapping[str, Any]] = field(default_factory=list)
     skipped: list[Mapping[str, Any]] = field(default_factory=list)

@@ -14,7 +14,7 @@ from pathlib import Path
 from inductoscope.server.traces import kinds
 from inductoscope.server.traces.lines import Line, Scanner
 from inductoscope.server.traces.process import Process
-from inductoscope.server.traces.records import Payload, RecordError, kind_of, read
+from inductoscope.server.traces.records import RecordError, kind_of, read
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Source:
         kind, name = kind_of(line)
         if kind == "chromium_event":  # the most frequent one: its envelope says nothing
             process.records[kind] += 1
-            process.events.append(Payload(self.path, line.payload))
+            process.events.add(line.payload)
         elif not kind or kinds.handler(kind, name) is not None:
             self._handle(process, line)
         else:
