@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from inductoscope.server import diagnostics
 from inductoscope.server.diagnostics import Shown
 from inductoscope.server.features.fixes import code as codes
-from inductoscope.server.features.fixes import facts
+from inductoscope.server.features.fixes import facts, model
 from inductoscope.server.features.fixes.code import Code
 from inductoscope.server.features.fixes.model import Edit, Equivalence, Fix, Proposal
 from inductoscope.server.features.fixes.problem import Problem
@@ -52,7 +52,7 @@ def proposals(problem: Problem) -> Iterator[tuple[Cause, Proposal]]:
     for cause in CAUSES:
         if problem.finding.code in cause.codes:
             for proposal in cause.propose(problem):
-                yield cause, proposal
+                yield cause, _keeping_comments(problem.code, proposal)
 
 
 def compatible(found: Iterable[Fix]) -> tuple[Edit, ...]:
@@ -63,6 +63,20 @@ def compatible(found: Iterable[Fix]) -> tuple[Edit, ...]:
         if not any(_collide(edit, other) for edit in new for other in kept):
             kept += new
     return tuple(sorted(kept, key=lambda edit: edit.start))
+
+
+def _keeping_comments(code: Code, proposal: Proposal) -> Proposal:
+    """The proposal, or why not where a comment would get lost by it."""
+    written = "".join(edit.text for edit in proposal.edits)
+    lost = [
+        comment.text
+        for comment in code.comments
+        for edit in proposal.edits
+        if edit.start <= (comment.line, comment.column) < edit.end and comment.text not in written
+    ]
+    if not lost:
+        return proposal
+    return model.refused(proposal.title, f"The comment `{lost[0]}` inside would be lost: move it above first.")
 
 
 def _code(snapshot: Snapshot, path: str) -> Code | None:

@@ -11,6 +11,9 @@ from inductoscope.server.features.fixes.values import Kind, Values
 _BOOLEAN = words(
     "all any isnan isinf isfinite logical_and logical_or logical_not isclose eq ne lt le gt ge",
 )
+DATA_DEPENDENT = ("GB0170", "GB0033", "GB0124")
+"""torch's ids of breaks at a condition: on a tensor's value, by an operator that gives a bool, by reading a number."""
+
 _SYMBOLS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _READS = frozenset({"item", "is_nonzero"})
 

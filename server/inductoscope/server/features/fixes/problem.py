@@ -65,6 +65,10 @@ class Problem:
             return at
         return self.code.function_of(at) if at else None
 
+    def is_about(self, *ids: str) -> bool:
+        """Whether torch gave the break one of these ids, or, as older versions do, none."""
+        return self.finding.id is None or self.finding.id in ids
+
     @cached_property
     def is_left_out(self) -> bool:
         """Whether compiled code leaves the place out already, by asking `torch.compiler.is_compiling()`."""

@@ -32,7 +32,8 @@ from inductoscope.server.features.fixes.causes import (
 from inductoscope.server.features.fixes.model import Proposal
 from inductoscope.server.features.fixes.problem import Problem
 
-_BREAK = frozenset({"graph-break", "compile-error"})
+_BREAK = frozenset({"graph-break"})
+_FAILED = _BREAK | {"compile-error"}
 _AGAIN = frozenset({"recompile", "recompile-limit"})
 
 
@@ -49,13 +50,13 @@ class Cause:
 CAUSES = (
     Cause("no-example-inputs", frozenset({"no-inputs"}), inputs.propose, complete=False),
     Cause("asked-for-break", _BREAK, explicit.propose),
-    Cause("settings", _BREAK | _AGAIN, settings.propose),
+    Cause("settings", _FAILED | _AGAIN, settings.propose),
     Cause("sizes", _AGAIN, shapes.propose),
     Cause("python-numbers", _AGAIN, numbers.propose),
     Cause("counters", _AGAIN, counters.propose),
-    Cause("printing-and-logging", _BREAK, telling.propose),
+    Cause("printing-and-logging", _FAILED, telling.propose),
     Cause("timers", _BREAK, timers.propose),
-    Cause("data-dependent-sizes", _BREAK, guards.propose),
+    Cause("data-dependent-sizes", _FAILED, guards.propose),
     Cause("branches", _BREAK, branches.propose),
     Cause("assertions", _BREAK, assertions.propose),
     Cause("numpy", _BREAK | {"cache-bypass", "dtype-note"}, numpy_calls.propose),

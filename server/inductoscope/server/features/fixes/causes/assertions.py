@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 
-from inductoscope.server.features.fixes.conditions import Conditions, NoTensorError
+from inductoscope.server.features.fixes.conditions import DATA_DEPENDENT, Conditions, NoTensorError
 from inductoscope.server.features.fixes.model import Proposal, changes, refused
 from inductoscope.server.features.fixes.problem import Problem
 
@@ -17,7 +17,7 @@ _EAGER = "check this only when not compiled"
 def propose(problem: Problem) -> Iterator[Proposal]:
     """The same assertion about one tensor, and one that only the uncompiled program makes."""
     statement, code = problem.statement, problem.code
-    if not isinstance(statement, ast.Assert):
+    if not isinstance(statement, ast.Assert) or not problem.is_about(*DATA_DEPENDENT):
         return
     torch, imports = code.module_name("torch")
     try:

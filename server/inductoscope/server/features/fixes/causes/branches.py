@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from inductoscope.server.features.fixes.causes.assertions import plain_message
 from inductoscope.server.features.fixes.causes.guards import is_about_sizes
-from inductoscope.server.features.fixes.conditions import Conditions, NoTensorError
+from inductoscope.server.features.fixes.conditions import DATA_DEPENDENT, Conditions, NoTensorError
 from inductoscope.server.features.fixes.model import Edit, Proposal, changes, refused, words
 from inductoscope.server.features.fixes.problem import Problem
 from inductoscope.server.features.fixes.values import Kind, bound_by, parameters
@@ -51,6 +51,8 @@ class _Branch:
 
 def propose(problem: Problem) -> Iterator[Proposal]:
     """Both ways of doing without the branch, or why there is none."""
+    if not problem.is_about(*DATA_DEPENDENT):
+        return
     expression = _expression(problem)
     if expression is not None and not is_about_sizes(problem, expression.test):
         yield from _chosen(problem, expression)

@@ -19,7 +19,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     """State the condition or its opposite, or give it a default."""
     statement, code = problem.statement, problem.code
     test = statement.test if isinstance(statement, ast.If) else _conditional(problem)
-    if test is None or statement is None or not is_about_sizes(problem, test):
+    if not problem.is_about("GB0170") or test is None or statement is None or not is_about_sizes(problem, test):
         return
     text = code.text(test)
     title = f"state how `{text}` goes"

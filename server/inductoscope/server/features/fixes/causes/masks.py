@@ -11,6 +11,7 @@ from inductoscope.server.features.fixes.values import bound_by, parameters
 
 _SUM = "add up over all elements, the others as 0 (rounding may differ)"
 _SET = "compute for all elements and choose with torch.where (a new tensor, not in place)"
+_CHOOSE = "Changes behaviour: keep all elements and choose with torch.where"
 _UNKNOWN = (
     "How many elements are selected depends on data, and what is done with them needs their number. Only a sum or "
     "mean, or an assignment under the same mask, can be written with torch.where."
@@ -19,9 +20,14 @@ _UNKNOWN = (
 
 def propose(problem: Problem) -> Iterator[Proposal]:
     """torch.where instead of the selection."""
+    if not problem.is_about("GB0036"):
+        return
     for node in problem.here(ast.Subscript, ast.Call):
         selected = _selection(problem, node)
         if selected is None:
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and problem.finding.id is not None:
+                yield refused(_CHOOSE, _UNKNOWN)
+                return
             continue
         assert isinstance(node, ast.expr)
         whole, mask = selected
@@ -29,7 +35,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
         if found is not None:
             yield found
         else:
-            yield refused("Changes behaviour: keep all elements and choose with torch.where", _UNKNOWN)
+            yield refused(_CHOOSE, _UNKNOWN)
         return
 
 

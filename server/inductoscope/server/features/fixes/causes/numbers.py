@@ -12,7 +12,7 @@ from inductoscope.server.features.fixes.model import Edit, Proposal, changes
 from inductoscope.server.features.fixes.problem import Problem
 from inductoscope.server.features.fixes.values import parameters
 
-_FAMILY = re.compile(r"(?P<name>[A-Za-z_]\w*) == N")
+_FAMILY = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<part>\[N\])* == N")
 _FLOAT = re.compile(r"== -?\d+(\.\d*(e-?\d+)?|e-?\d+)`")
 
 
@@ -22,7 +22,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     function = problem.function
     if match is None or function is None or match["name"] not in parameters(function):
         return
-    if _FLOAT.search(problem.finding.message):
+    if match["part"] is None and _FLOAT.search(problem.finding.message):
         yield from _as_tensor(problem, match["name"])
     yield from shapes.made_dynamic(problem)
 

@@ -46,14 +46,21 @@ def _kept(problem: Problem, call: ast.Call) -> str | None:
     """The tensor whose number the call reads, detached as a number is."""
     code = problem.code
     if isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args and not call.keywords:
-        return f"{code.text(call.func.value)}.detach()"
+        return _detached(code.text(call.func.value), call.func.value)
     if code.dotted(call.func) == "float" and len(call.args) == 1 and not isinstance(call.args[0], ast.Starred):
         inner = call.args[0]
         loose = not isinstance(inner, ast.Call | ast.Name | ast.Attribute | ast.Subscript)
         text = f"({code.text(inner)})" if loose else code.text(inner)
         read = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "item"
-        return None if read else f"{text}.detach()"
+        return None if read else _detached(text, inner)
     return None
+
+
+def _detached(text: str, tensor: ast.expr) -> str:
+    """The tensor apart from its gradient, as a number is."""
+    calls = [node.func for node in ast.walk(tensor) if isinstance(node, ast.Call)]
+    is_detached = any(isinstance(called, ast.Attribute) and called.attr == "detach" for called in calls)
+    return text if is_detached and isinstance(tensor, ast.Call) else f"{text}.detach()"
 
 
 def _math(problem: Problem, call: ast.Call) -> str | None:
@@ -104,6 +111,10 @@ def _use(problem: Problem, node: ast.expr) -> str | None:
                 return f"The number is an index or a bound of a slice in line {outer.lineno}."
             case ast.Slice():
                 return f"The number is a bound of a slice in line {outer.lineno}."
+            case ast.Tuple() if isinstance(code.parents.get(outer), ast.Return):
+                pass
+            case ast.List() | ast.Tuple() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                return f"The number is gathered with others in line {node.lineno}."
             case ast.JoinedStr() | ast.FormattedValue() | ast.Dict() | ast.Set():
                 return f"The number is used as a Python value in line {node.lineno}."
             case ast.Return():
