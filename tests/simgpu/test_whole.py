@@ -61,6 +61,19 @@ def test_a_host_that_is_slow_is_slow_on_both_sides() -> None:
     assert small.speedup_high / small.speedup_low < apart / 2
 
 
+def test_library_calls_of_both_sides_leave_the_speed_up_certain() -> None:
+    product = EagerOp("aten.mm.default", ("f32[4096, 4096]", "f32[4096, 4096]"), 3 << 26, 2 * 4096**3)
+    time = time_of_operator(product, H200)
+    library = replace(kernel(1.0), language=KernelLanguage.EXTERN, predicted=time)
+    same = whole(calls([library], [GraphCall("0/0", 1, (product,))], H200))
+    generated = whole(
+        calls([replace(library, language=KernelLanguage.TRITON)], [GraphCall("0/0", 1, (product,))], H200)
+    )
+    assert same.speedup == generated.speedup
+    assert same.speedup_low is not None and same.speedup_high is not None and generated.speedup_high is not None
+    assert same.speedup_high / same.speedup_low < 1.2 < generated.speedup_high
+
+
 def test_a_row_of_kernels_may_be_as_slow_as_one_by_one() -> None:
     found = whole(calls([kernel(4.8)] * 400, [GraphCall("0/0", 1, (op(),))], H200))
     assert found.compiled.device_us < 400 * 4.8 <= found.compiled.high_us

@@ -50,6 +50,8 @@ class Host:
 
 _COMPILED = {Replay.SINGLY: Host(30.0, 4.5), Replay.AS_ONE: Host(45.0, 0.0)}
 _EAGER = {Phase.FORWARD: Host(5.0, 6.0, 2.0), Phase.BACKWARD: Host(15.0, 7.5, 2.5)}
+_ALIKE = 0.05
+"""How far the times of two library calls may be apart that are taken for the same one."""
 _MODEL = "kernels as fitted on an H200, what launching takes the host assumed"
 
 
@@ -74,7 +76,7 @@ class GraphCall:
 @dataclass(frozen=True)
 class _Cost:
     """One way to run a graph: microseconds on the card, how far they may be lower or higher apart from what is common
-    to all kernels, what they are one by one, microseconds of the host, and counts."""
+    to all kernels, what they are one by one, microseconds of the host, and counts.  `library` are the library calls."""
 
     card: float
     down: float
@@ -83,6 +85,14 @@ class _Cost:
     host: float
     launches: int
     left_out: int
+    library: tuple[Predicted, ...] = ()
+
+    def without_errors_of(self, calls: Iterable[Predicted]) -> _Cost:
+        """The same cost, of which the times of `calls` are taken for exact."""
+        errors = [_error(one) for one in calls]
+        down = max(0.0, self.down**2 - sum(low**2 for low, _ in errors))
+        up = max(0.0, self.up**2 - sum(high**2 for _, high in errors))
+        return replace(self, down=math.sqrt(down), up=math.sqrt(up))
 
     def us(self, card: float = 1.0, host: float = 1.0, own: float = 0.0) -> float:
         """The time with the factors `card` and `host`, and the card's own error from -1 (lowest) to 1 (highest)."""
@@ -90,7 +100,7 @@ class _Cost:
 
     def _on_card(self, factor: float, own: float) -> float:
         if own > 0:
-            return max(self.card * factor + self.up * own, self.singly)  # at worst as slow as one by one
+            return self.card * factor + max(self.up * own, self.singly - self.card)  # at worst as slow as one by one
         return max(0.0, self.card * factor + self.down * own)
 
 
@@ -145,8 +155,9 @@ def _part(graph: GraphCall, phase: Phase, kernels: Sequence[Kernel], device: Dev
 def _compiled(kernels: Sequence[Kernel], host: Host) -> _Cost:
     on_host = sum(kernel.language is KernelLanguage.CPP for kernel in kernels)
     known = [kernel.predicted for kernel in kernels if kernel.predicted is not None]
+    library = [one.predicted for one in kernels if one.predicted and one.language is KernelLanguage.EXTERN]
     spent = host.enter_us + host.launch_us * len(kernels)
-    return _cost(known, spent, len(kernels) - on_host, len(kernels) - len(known))
+    return _cost(known, spent, len(kernels) - on_host, len(kernels) - len(known), library)
 
 
 def _eager(ops: Sequence[EagerOp], phase: Phase, device: Device, own: Sequence[Predicted | None]) -> _Cost:
@@ -158,19 +169,35 @@ def _eager(ops: Sequence[EagerOp], phase: Phase, device: Device, own: Sequence[P
     known = [time for time in times if time is not None]
     host = _EAGER[phase]
     spent = host.enter_us + host.launch_us * len(launching) + host.other_us * (len(ops) - len(launching))
-    return _cost(known, spent, sum(map(kernels_of, launching)), len(times) - len(known))
+    library = [time for op, time in zip(launching, times, strict=True) if time is not None and op.flops]
+    return _cost(known, spent, sum(map(kernels_of, launching)), len(times) - len(known), library)
 
 
-def _cost(known: Iterable[Predicted], host_us: float, launches: int, left_out: int) -> _Cost:
+def _cost(
+    known: Sequence[Predicted], host_us: float, launches: int, left_out: int, library: Iterable[Predicted]
+) -> _Cost:
     """The sum of single times as they are in a row."""
-    total = singly = down = up = 0.0
-    for one in known:
-        us = max(one.us - _ALONE_US, min(one.us, _LEAST_US))
-        total += us
-        singly += one.us
-        down += ((one.us - (one.low_us or one.us)) * us / one.us) ** 2
-        up += (((one.high_us or one.us) - one.us) * us / one.us) ** 2
-    return _Cost(total, math.sqrt(down), math.sqrt(up), singly, host_us, launches, left_out)
+    errors = [_error(one) for one in known]
+    return _Cost(
+        card=sum(map(_in_a_row, known)),
+        down=math.sqrt(sum(low**2 for low, _ in errors)),
+        up=math.sqrt(sum(high**2 for _, high in errors)),
+        singly=sum(one.us for one in known),
+        host=host_us,
+        launches=launches,
+        left_out=left_out,
+        library=tuple(sorted(library, key=lambda one: one.us)),
+    )
+
+
+def _in_a_row(one: Predicted) -> float:
+    return max(one.us - _ALONE_US, min(one.us, _LEAST_US))
+
+
+def _error(one: Predicted) -> tuple[float, float]:
+    """How much less and how much more a kernel in a row may take."""
+    scale = _in_a_row(one) / one.us
+    return (one.us - (one.low_us or one.us)) * scale, ((one.high_us or one.us) - one.us) * scale
 
 
 def _told(graph: str | None, times: int, parts: Sequence[_Part], device: Device) -> PredictedCall:
@@ -211,10 +238,13 @@ def _us(costs: _Costs, card: float = 1.0, host: float = 1.0, own: float = 0.0) -
 def _with_speedup(call: PredictedCall, compiled: _Costs, eager: _Costs) -> PredictedCall:
     """The call with what compiling gains.
 
-    Both sides run on one card and one host: what is common to all kernels, and how fast the host is, is the same for
-    them; the errors of single kernels and of launch costs are taken at their worst.
+    Both sides run on one card and one host: what is common to all kernels, how fast the host is, and the times of
+    library calls that both make are the same for them; all other errors are taken at their worst.
     """
     low, high = math.inf, 0.0
+    pairs = [_both_alike(one, other) for (one, _), (other, _) in zip(compiled, eager, strict=True)]
+    compiled = [(cost, times) for (cost, _), (_, times) in zip(pairs, compiled, strict=True)]
+    eager = [(cost, times) for (_, cost), (_, times) in zip(pairs, eager, strict=True)]
     for card, host in itertools.product(_CARD, _HOST):
         apart = _LAUNCH_COSTS
         low = min(low, _us(eager, card, host / apart, -1.0) / _us(compiled, card, host * apart, 1.0))
@@ -222,6 +252,17 @@ def _with_speedup(call: PredictedCall, compiled: _Costs, eager: _Costs) -> Predi
     assert call.eager is not None
     speedup = call.eager.us / call.compiled.us
     return replace(call, speedup=round(speedup, 2), speedup_low=round(low, 2), speedup_high=round(high, 2))
+
+
+def _both_alike(one: _Cost, other: _Cost) -> tuple[_Cost, _Cost]:
+    """Two sides of a graph, of which the library calls that both make are taken for exact."""
+    left, same = list(other.library), []
+    for call in one.library:
+        match = next((there for there in left if abs(there.us - call.us) <= _ALIKE * call.us), None)
+        if match is not None:
+            left.remove(match)
+            same.append((call, match))
+    return one.without_errors_of(call for call, _ in same), other.without_errors_of(call for _, call in same)
 
 
 def _rounded(us: float) -> float:
