@@ -101,35 +101,47 @@ def _later_uses(problem: Problem, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _use(problem: Problem, node: ast.expr) -> str | None:
-    code = problem.code
     inner: ast.AST = node
-    for outer in code.ancestors(node):
-        match outer:
-            case ast.If() | ast.While() | ast.IfExp() | ast.Assert() if _is_test(outer, inner):
-                return f"The number decides a branch in line {outer.lineno}: rewrite the branch."
-            case ast.Subscript() if inner is outer.slice:
-                return f"The number is an index or a bound of a slice in line {outer.lineno}."
-            case ast.Slice():
-                return f"The number is a bound of a slice in line {outer.lineno}."
-            case ast.Tuple() if isinstance(code.parents.get(outer), ast.Return):
-                pass
-            case ast.List() | ast.Tuple() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                return f"The number is gathered with others in line {node.lineno}."
-            case ast.JoinedStr() | ast.FormattedValue() | ast.Dict() | ast.Set():
-                return f"The number is used as a Python value in line {node.lineno}."
-            case ast.Return():
-                return "The number is returned to the caller, who may need a number."
-            case ast.Assign() | ast.AugAssign() if _stores_outside(outer):
-                return f"The number is kept outside of the function in line {outer.lineno}."
-            case ast.Call() if inner is not outer.func:
-                reason = _called(problem, outer, inner)
-                if reason is not None:
-                    return reason
-            case ast.BinOp():
-                pass
-        if isinstance(outer, ast.stmt) or _makes_tensor(problem, outer):
+    for outer in problem.code.ancestors(node):
+        if isinstance(outer, ast.stmt):
+            return _in_statement(outer, inner)
+        reason = _in_expression(problem, outer, inner)
+        if reason is not None:
+            return reason
+        if _makes_tensor(problem, outer):
             return None
         inner = outer
+    return None
+
+
+def _in_statement(outer: ast.stmt, inner: ast.AST) -> str | None:
+    match outer:
+        case ast.If() | ast.While() | ast.Assert() if inner is outer.test:
+            return f"The number decides a branch in line {outer.lineno}: rewrite the branch."
+        case ast.Return():
+            return "The number is returned to the caller, who may need a number."
+        case ast.Assign() | ast.AugAssign() if _stores_outside(outer):
+            return f"The number is kept outside of the function in line {outer.lineno}."
+    return None
+
+
+def _in_expression(problem: Problem, outer: ast.AST, inner: ast.AST) -> str | None:
+    line = getattr(inner, "lineno", 0)
+    match outer:
+        case ast.IfExp() if inner is outer.test:
+            return f"The number decides a branch in line {line}: rewrite the branch."
+        case ast.Subscript() if inner is outer.slice:
+            return f"The number is an index in line {line}."
+        case ast.Slice():
+            return f"The number is a bound of a slice in line {line}."
+        case ast.Tuple() if isinstance(problem.code.parents.get(outer), ast.Return):
+            return None
+        case ast.List() | ast.Tuple() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return f"The number is gathered with others in line {line}."
+        case ast.JoinedStr() | ast.FormattedValue() | ast.Dict() | ast.Set():
+            return f"The number is used as a Python value in line {line}."
+        case ast.Call() if inner is not outer.func:
+            return _called(problem, outer, inner)
     return None
 
 
@@ -148,10 +160,6 @@ def _called(problem: Problem, call: ast.Call, argument: ast.AST) -> str | None:
     if name in _PYTHON or last in ("append", "add", "format", "log", "info"):
         return f"`{last}` in line {call.lineno} needs a number."
     return None
-
-
-def _is_test(outer: ast.If | ast.While | ast.IfExp | ast.Assert, inner: ast.AST) -> bool:
-    return inner is outer.test
 
 
 def _stores_outside(statement: ast.Assign | ast.AugAssign) -> bool:

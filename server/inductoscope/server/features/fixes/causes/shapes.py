@@ -17,10 +17,10 @@ _TITLE = "Compile for changing sizes and numbers from the start (dynamic=True)"
 def propose(problem: Problem) -> Iterator[Proposal]:
     """Mark the dimension where the compiled function is called, or compile with `dynamic=True`."""
     size, function = _SIZE.search(problem.finding.message), problem.function
-    if size is None or function is None:
+    if function is None or "size mismatch" not in (problem.finding.guard_family or problem.finding.message):
         return
     found = compiling.sites(problem.code, function)
-    if any(site.dynamic is None for site in found):
+    if size is not None and any(site.dynamic is None for site in found):
         yield from _marked(problem, found, size["name"], int(size["dim"]))
     yield from made_dynamic(problem)
 
