@@ -1,6 +1,7 @@
 """Our speed-ups beside those of a plain script for the same models in the same run: what `docs/measurements.md` says.
 
     python benchmarks/measurements.py FILE... [--device cuda] [--seconds 0.5] [--within 400] [--json RESULTS]
+                                       [--times-only]
 
 Each file follows the convention of KernelBench (a class `Model`, `get_inputs()`, perhaps `get_init_inputs()`), or has
 `# inductoscope:` comments.  It is measured by `inductoscope bench` and by what one would write by hand: make the model,
@@ -83,6 +84,7 @@ def _both(file: Path, arguments: argparse.Namespace) -> list[Row]:
     begun = time.monotonic()
     command = [sys.executable, "-m", "inductoscope", "bench", str(file), "--device", arguments.device]
     command += ["--seconds", str(arguments.seconds), "--input-sets", "1", "--python", sys.executable, "--json"]
+    command += ["--times-only"] if arguments.times_only else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
         targets = json.loads(done.stdout)["targets"]
@@ -179,6 +181,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--within", type=float, default=400.0)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--times-only", action="store_true", help="without kernels, which takes half of the time")
     return parser.parse_args(argv)
 
 

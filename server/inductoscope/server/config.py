@@ -9,6 +9,8 @@
     targets = ["pkg/model.py::Model"]     what to compile besides what the files themselves say
     exclude = ["legacy/*"]                files that a check of a folder leaves out; patterns relative to this file
     probe = "off"                         whether other sizes of the inputs are tried after a run: "on" or "off"
+    runner = ["ssh", "gpu-box"]           a command that reaches the machine to measure on: benchmarks run there
+    runner-python = "python3"             the interpreter on that machine
     device-files = ["gpus/box.json"]      GPUs in files, or folders of them; relative to this file
 
     [tool.inductoscope.devices.box]       a GPU of one's own, `sim:box`: figures over those of a known one
@@ -85,6 +87,8 @@ class Config:
     probe: Probing | None = None
     own: tuple[OwnDevice, ...] = ()
     files: tuple[Path, ...] = field(default=(), compare=False)
+    runner: tuple[str, ...] = ()
+    runner_python: str | None = None
 
     def wanted(self, file: Path) -> tuple[str, ...]:
         """The names that `targets` asks for in a file."""
@@ -136,7 +140,7 @@ class _Reader:
         if not isinstance(self._table, dict):
             raise ConfigError(f"{self._path}: [tool.inductoscope] has to be a table.")
         known = {"device", "rung", "timeout", "memory", "python", "paths", "targets", "exclude", "probe"}
-        known |= {"devices", "device-files"}
+        known |= {"devices", "device-files", "runner", "runner-python"}
         for key in self._table:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
@@ -156,6 +160,8 @@ class _Reader:
             probe=self._get("probe", _probing),
             own=own,
             files=tuple(self._files),
+            runner=self._get("runner", _words) or (),
+            runner_python=self._get("runner-python", _string),
         )
 
     def _device_files(self, value: Any) -> tuple[OwnDevice, ...]:
@@ -261,6 +267,13 @@ def _strings(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _UnfitError("a list of texts")
     return tuple(value)
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    found = _strings(value)
+    if not found or not all(found):
+        raise _UnfitError('a list of words such as ["ssh", "gpu-box"]')
+    return found
 
 
 def _device(value: Any, own: tuple[OwnDevice, ...]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -45,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     locate = "where results differ, find the first operator that departs, which compiles the program many times"
     parser.add_argument("--locate", action="store_true", help=locate)
     parser.add_argument("--times-only", action="store_true", help="do not look at single kernels after timing")
+    runner = 'measure on the machine that this command reaches, such as "ssh gpu-box"'
+    parser.add_argument("--runner", default="", metavar="COMMAND", help=runner)
+    parser.add_argument("--runner-python", metavar="PYTHON", help="the interpreter of that machine (default python3)")
     against = "measure the target as of this git revision and in the work tree, alternating"
     parser.add_argument("--compare", metavar="REV", help=against)
     parser.add_argument("--history", action="store_true", help="measure nothing; show earlier results and their trend")
@@ -95,7 +99,11 @@ def plan_of(arguments: argparse.Namespace, make_options: MakeOptions) -> Plan:
         detail=Detail.TIMES if arguments.times_only else Detail.KERNELS,
     )
     options = replace(make_options(arguments), bench=bench)
-    return Plan(options, modes(arguments.mode), arguments.compare)
+    try:
+        runner = tuple(shlex.split(arguments.runner))
+    except ValueError as error:
+        raise CheckError(f"--runner {arguments.runner} cannot be read: {error}.") from None
+    return Plan(options, modes(arguments.mode), arguments.compare, runner, arguments.runner_python)
 
 
 def modes(text: str) -> tuple[str | None, ...]:

@@ -19,18 +19,25 @@ from inductoscope.server.bench.history import HistoryError
 from inductoscope.server.bench.revision import Revision
 from inductoscope.server.check import Checked, Runs, Watcher
 from inductoscope.server.planning import CheckError, Job, Options
-from inductoscope.server.workers import RunOutcome, WorkerCommand
+from inductoscope.server.remote import RunnerError, remote_command
+from inductoscope.server.workers import RunOutcome, Spare, WorkerCommand, WorkerPool
 
 logger = logging.getLogger("inductoscope.bench")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure: the options of a check, the modes of `torch.compile` (None is the program's own), a revision."""
+    """What to measure: the options of a check, the modes of `torch.compile` (None is the program's own), a revision.
+
+    `runner` is a command that reaches the machine to measure on, in place of the projects' own, `runner_python` the
+    interpreter there.
+    """
 
     options: Options
     modes: tuple[str | None, ...] = (None,)
     against: str | None = None
+    runner: tuple[str, ...] = ()
+    runner_python: str | None = None
 
 
 @dataclass
@@ -40,6 +47,7 @@ class Session:
     plan: Plan
     watcher: Watcher = field(default_factory=Watcher)
     command: WorkerCommand | None = None
+    _remote: dict[tuple[str, ...], WorkerPool] = field(default_factory=dict)
 
     async def run(self) -> Checked:
         """Measure everything.  Raises `CheckError` for settings or revisions that cannot be used."""
@@ -58,6 +66,8 @@ class Session:
                         outcomes += [await self._both(runs, job, earlier, then, mode) for mode in self.plan.modes]
         finally:
             await runs.close()
+            for pool in self._remote.values():
+                await pool.close()
         return check.checked(outcomes, planned, options)
 
     async def _one(self, runs: Runs, job: Job, mode: str | None) -> RunOutcome:
@@ -71,7 +81,28 @@ class Session:
         if job.scanned.inputs is None:
             return await runs.one(job)
         request = runs.request(job)
-        return await runs.run(job, replace(request, bench=replace(request.bench, mode=mode)))
+        request = replace(request, bench=replace(request.bench, mode=mode))
+        pool = self._pool_elsewhere(job)
+        if pool is None:
+            return await runs.run(job, request)
+        request = replace(request, memories=None)  # which are of this machine
+        return await pool.run(request, lambda message: self.watcher.on_event(job.target, message))
+
+    def _pool_elsewhere(self, job: Job) -> WorkerPool | None:
+        """The pool of the machine that the command line or the project names; None where that is this one."""
+        runner = self.plan.runner or job.settings.runner
+        if not runner:
+            return None
+        python = self.plan.runner_python or job.settings.runner_python or "python3"
+        key = (*runner, python, *job.settings.paths)
+        if key not in self._remote:
+            cwd = str(Path.cwd())
+            try:
+                command = remote_command(runner, python, (cwd, *job.settings.paths), cwd)
+            except RunnerError as error:
+                raise CheckError(str(error)) from None
+            self._remote[key] = WorkerPool(" ".join((*runner, python)), spare=Spare.NONE, command=command)
+        return self._remote[key]
 
     async def _both(self, runs: Runs, job: Job, earlier: Sequence[Job], then: Revision, mode: str | None) -> RunOutcome:
         """The revision, the work tree, the work tree, the revision: a drift of the machine cancels out."""
