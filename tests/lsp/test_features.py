@@ -272,7 +272,7 @@ async def test_lens_while_something_runs_and_after_it_failed() -> None:
     h.save()
     run = await h.runner.next()
     await h.flushed()
-    assert titles(h)[0].endswith("(checking…)")
+    assert titles(h)[0].endswith("(checking: edited line 8…)")
     run.fail(FailureKind.TIMEOUT, "It took too long. Make it smaller.")
     await h.settled()
     assert titles(h)[0].startswith("failed: It took too long. (")

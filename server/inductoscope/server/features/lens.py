@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from inductoscope.protocol.report import Status
-from inductoscope.server import whole_calls, words
+from inductoscope.server import causes, whole_calls, words
 from inductoscope.server.features.commands import Command, CommandName, kernels_of, obstacle
 from inductoscope.server.settings import RunMode, Trust
 from inductoscope.server.snapshot import Activity, Snapshot, TargetView
 
 _COMPILED = {Status.COMPILED, Status.PARTIAL}
+_PLAIN = {"", causes.OPENED, causes.ASKED_FOR}
+"""Causes of a run that whoever looks at it knows."""
 _TITLES = {
     CommandName.SHOW_KERNELS: "Kernels",
     CommandName.SHOW_GUARDS: "Guards",
@@ -50,6 +52,8 @@ def summary(snapshot: Snapshot, view: TargetView) -> str:
         notes = ["edited since"]
     else:
         notes = _difference(view)
+        if settled.report.cached is not None:
+            notes = [*notes, "cached"]
     if view.failed is not None and view.good is not None:
         notes.append("what is shown below is from the last run that came through")
     return words.summary(settled.report) + (f" ({'; '.join(notes)})" if notes else "")
@@ -87,8 +91,9 @@ def _difference(view: TargetView) -> list[str]:
 
 
 def _doing(view: TargetView) -> str | None:
+    """What is going on with a target, and why where that is not plain."""
     if view.activity is Activity.CHECKING:
-        return "checking…"
+        return "checking…" if view.cause in _PLAIN else f"checking: {view.cause}…"
     return "waiting to be checked…" if view.activity is Activity.WAITING else None
 
 
