@@ -310,7 +310,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
     def make() -> watch.Watch:
         slots = at_once(options, MOST_AT_ONCE)
-        runs = Runs(options, terminal.watcher, None, slots, Spare.KEEP)
+        runs = Runs(options, terminal.watcher, None, slots, Spare.FORK)
         following = Following(LoopClock(), lambda path: False, _complain)
         watched = watch.Watch(options, runs, terminal, following, slots)
         following.tells(watched.changed)
