@@ -119,6 +119,24 @@ CASES = (
         setup="import copy",
     ),
     Case(
+        "deepcopy_of_module",
+        LAYER + "\n    def forward(self, x):\n        layer = copy.deepcopy(self.layer)\n        return layer(x)",
+        "copy it once",
+        ("graph-break", "GB4198"),
+        setup="import copy\n\nfrom torch import nn",
+    ),
+    Case(
+        "learning_rate",
+        "weight = torch.ones(3, requires_grad=True)\noptimizer = torch.optim.AdamW([weight], lr=0.01)\n"
+        "schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)\n\n\ndef f():\n    optimizer.step()",
+        "keep the learning rate in a tensor",
+        ("recompile", "self.param_groups[N]['lr'] == N"),
+        inputs=(
+            "def exercise(fn):\n    for _ in range(4):\n        weight.sum().backward()\n        fn()\n"
+            "        schedule.step()\n        optimizer.zero_grad()\n    return weight\n"
+        ),
+    ),
+    Case(
         "frozen_weight",
         LAYER
         + "\n    def forward(self, x):\n        self.layer.weight.requires_grad_(False)\n        return self.layer(x)",

@@ -434,7 +434,7 @@ def test_once_done_it_is_not_offered_again(row: Row) -> None:
         ("n = x.max().item()\nself.peak = n\nreturn x", "x.max().item()", "kept outside"),
         ("n = x.max().item()\nseen.append(n)\nreturn x", "x.max().item()", "needs a number"),
         ("n = x.max().item()\nif n > 3:\n    x = x + 1\nreturn x", "x.max().item()", "decides a branch in line 5"),
-        ("y = copy.deepcopy(self.layer)\nreturn y(x)", "copy.deepcopy(self.layer)", "not known to be a tensor"),
+        ("y = copy.deepcopy(layer)\nreturn y(x)", "copy.deepcopy(layer)", "not known to be a tensor"),
         ("x.requires_grad_()\nreturn x", "x.requires_grad_()", "`x` belongs to this call"),
         ("return torch.from_numpy(np.unwrap(x.numpy()))", "np.unwrap(x.numpy())", "no counterpart"),
         ("y = np.exp(x.numpy())\nreturn y", "np.exp(x.numpy())", "goes on as a NumPy array"),

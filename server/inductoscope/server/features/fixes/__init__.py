@@ -27,13 +27,7 @@ __all__ = ["Edit", "Equivalence", "Fix", "all_safe", "fixes", "proposals"]
 
 def fixes(snapshot: Snapshot, path: str, first: int, last: int) -> tuple[Fix, ...]:
     """The fixes for what is shown on lines `first` to `last` of an open file; each title once for a finding."""
-    code = _code(snapshot, path)
-    if code is None:
-        return ()
-    known = facts.of_file(snapshot, path)
-    here = [item for item in diagnostics.merge(snapshot).get(path, ()) if first <= item.finding.line <= last]
-    found = [fix for shown in here for fix in _of_finding(snapshot, Problem(code, shown.finding, known), shown)]
-    return _together(found)
+    return _together(_found(snapshot, path, range(first, last + 1), CAUSES))
 
 
 def all_safe(snapshot: Snapshot, path: str) -> tuple[Fix, ...]:
@@ -41,15 +35,16 @@ def all_safe(snapshot: Snapshot, path: str) -> tuple[Fix, ...]:
     document = snapshot.documents.get(path)
     last = len(document.text.lines) if document else 0
     by_cause: dict[str, list[Fix]] = {}
-    for fix in fixes(snapshot, path, 1, last):
-        if fix.preferred and fix.complete:
+    safe = [cause for cause in CAUSES if cause.certain and cause.complete]
+    for fix in _together(_found(snapshot, path, range(1, last + 1), safe)):
+        if fix.preferred:
             by_cause.setdefault(fix.cause, []).append(fix)
     return tuple(_merged(cause, found) for cause, found in by_cause.items())
 
 
-def proposals(problem: Problem) -> Iterator[tuple[Cause, Proposal]]:
+def proposals(problem: Problem, causes: Iterable[Cause] = CAUSES) -> Iterator[tuple[Cause, Proposal]]:
     """What the causes make of one finding."""
-    for cause in CAUSES:
+    for cause in causes:
         if problem.finding.code in cause.codes:
             for proposal in cause.propose(problem):
                 yield cause, _keeping_comments(problem.code, proposal)
@@ -79,20 +74,30 @@ def _keeping_comments(code: Code, proposal: Proposal) -> Proposal:
     return model.refused(proposal.title, f"The comment `{lost[0]}` inside would be lost: move it above first.")
 
 
-def _code(snapshot: Snapshot, path: str) -> Code | None:
+def _found(snapshot: Snapshot, path: str, lines: range, causes: Iterable[Cause]) -> Iterator[Fix]:
+    """The fixes for each finding on these lines."""
     document = snapshot.documents.get(path)
-    return codes.read(document.text.source, path) if document else None
+    here = [shown for shown in diagnostics.merge(snapshot).get(path, ()) if shown.finding.line in lines]
+    code = codes.read(document.text.source, path) if document and here else None
+    if code is None:
+        return
+    known = facts.of_file(snapshot, path)
+    for shown in here:
+        yield from _of_finding(snapshot, Problem(code, shown.finding, known), shown, causes)
 
 
-def _of_finding(snapshot: Snapshot, problem: Problem, shown: Shown) -> Iterator[Fix]:
+def _of_finding(snapshot: Snapshot, problem: Problem, shown: Shown, causes: Iterable[Cause]) -> Iterator[Fix]:
+    found = list(proposals(problem, causes))
+    made_from = facts.origins(snapshot, shown) if found else None
     preferred = False
-    for cause, proposal in proposals(problem):
-        if not _is_current(snapshot, problem, shown, proposal):
+    for cause, proposal in found:
+        path = shown.finding.file
+        if not all(facts.is_current(snapshot, made_from, path, lines) for lines in _read_by(problem, proposal)):
             continue
         safe = proposal.equivalence is Equivalence.SAME and proposal.disabled is None and cause.complete
         yield Fix(
             proposal.title,
-            shown.finding.file,
+            path,
             proposal.edits,
             (shown,),
             cause.name,
@@ -104,19 +109,19 @@ def _of_finding(snapshot: Snapshot, problem: Problem, shown: Shown) -> Iterator[
         preferred = preferred or safe
 
 
-def _is_current(snapshot: Snapshot, problem: Problem, shown: Shown, proposal: Proposal) -> bool:
-    """Whether the statement of the finding, and all that the edits replace, is as it was when the run read it."""
-    statement = problem.statement
-    ranges = [(edit.line, edit.end_line) for edit in proposal.edits if edit.start != edit.end]
+def _read_by(problem: Problem, proposal: Proposal) -> Iterator[tuple[int, int]]:
+    """The lines that have to be as the run read them: those of the finding's statement, and all that are replaced."""
+    code, statement = problem.code, problem.statement
+    end = len(code.source.text.lines)
+    for edit in proposal.edits:
+        if edit.start != edit.end:
+            yield edit.line, min(edit.end_line, end)
     if statement is not None:
-        first, last = problem.code.start(statement)[0], problem.finding.end_line
-        ranges.append((first, max(first, last)))
-    document = snapshot.documents.get(shown.finding.file)
-    end = len(document.text.lines) if document else 0
-    return all(facts.is_current(snapshot, shown, first, min(last, end)) for first, last in ranges)
+        first = code.start(statement)[0]
+        yield first, max(first, min(problem.finding.end_line, end))
 
 
-def _together(found: list[Fix]) -> tuple[Fix, ...]:
+def _together(found: Iterable[Fix]) -> tuple[Fix, ...]:
     """Fixes that do the same, for several findings or by several causes, as one."""
     merged: dict[tuple[object, ...], Fix] = {}
     for fix in found:

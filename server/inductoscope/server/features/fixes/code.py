@@ -11,7 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from inductoscope.server.features.fixes.model import Edit
@@ -67,6 +67,11 @@ class Code:
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The node that holds each node."""
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def nodes(self) -> tuple[ast.expr | ast.stmt, ...]:
+        """Every expression and statement."""
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.expr | ast.stmt))
 
     # Where things are
 
@@ -125,6 +130,16 @@ class Code:
     def dotted(self, node: ast.expr) -> str:
         """The full name of names and dots by way of the imports of the file, else an empty text."""
         return self.module.dotted(node) or ""
+
+    def constructor_of(self, node: ast.AST) -> Function | None:
+        """The `__init__` of the class around a node, where it is of the class's own and ends with a plain statement."""
+        owner = self.class_of(node)
+        found = self.module.method(owner, "__init__") if owner else None
+        if owner is None or found is None or found not in owner.body:
+            return None
+        last = found.body[-1]
+        plain = not isinstance(last, ast.Return) and self.stands_alone(last) and last.lineno > found.lineno
+        return found if plain else None
 
     def stands_alone(self, statement: ast.stmt) -> bool:
         """Whether nothing but a comment shares the lines of a statement."""
@@ -267,6 +282,7 @@ class Code:
         return line, column + (self._mark if line == 1 else 0)
 
 
+@lru_cache(maxsize=8)
 def read(raw: str, path: str) -> Code | None:
     """The text as code, or None when it is not Python."""
     source = syntax.parse(raw, path)

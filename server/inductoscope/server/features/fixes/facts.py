@@ -35,14 +35,17 @@ def of_file(snapshot: Snapshot, path: str) -> Facts:
     return Facts(frozenset(tensors), tuple(arguments))
 
 
-def is_current(snapshot: Snapshot, shown: Shown, first: int, last: int) -> bool:
-    """Whether lines `first` to `last` are in every respect those that the finding was made from."""
-    path = shown.finding.file
+def origins(snapshot: Snapshot, shown: Shown) -> tuple[Result, ...] | None:
+    """The results that a finding was made from; None for one of the scan, which reads what is on screen."""
     for view in snapshot.targets.values():
-        if view.target.name != shown.target or shown not in tuple(diagnostics.of_target(snapshot, view)):
-            continue
-        return any(_unchanged(snapshot, result, path, first, last) for result in _sources(snapshot, view, shown))
-    return True  # of the scan, which reads what is on screen
+        if view.target.name == shown.target and shown in tuple(diagnostics.of_target(snapshot, view)):
+            return tuple(_sources(snapshot, view, shown))
+    return None
+
+
+def is_current(snapshot: Snapshot, made_from: tuple[Result, ...] | None, path: str, lines: tuple[int, int]) -> bool:
+    """Whether lines, from the first to the last, are in every respect those that a run read."""
+    return made_from is None or any(_unchanged(snapshot, result, path, *lines) for result in made_from)
 
 
 def _sources(snapshot: Snapshot, view: TargetView, shown: Shown) -> Iterator[Result]:

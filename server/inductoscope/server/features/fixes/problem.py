@@ -105,7 +105,13 @@ class Problem:
                 return
 
     def _nodes(self) -> Iterator[ast.expr | ast.stmt]:
-        return (node for node in ast.walk(self.code.tree) if isinstance(node, ast.expr | ast.stmt))
+        """Those that go over the finding's line."""
+        line = self.finding.line
+        for node in self.code.nodes:
+            decorators = getattr(node, "decorator_list", None)
+            first = decorators[0].lineno if decorators else node.lineno
+            if first <= line <= (node.end_lineno or node.lineno):
+                yield node
 
     def _size(self, node: ast.expr | ast.stmt) -> tuple[int, int, bool]:
         (first, column), (last, end) = self.code.start(node), self.code.end(node)

@@ -39,20 +39,23 @@ _AGAIN = frozenset({"recompile", "recompile-limit"})
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause; `complete` is false where the user has to go on writing after the edit."""
+    """A cause; `complete` is false where the user has to go on writing after the edit, `certain` true where an edit can
+    leave what the program computes as it is.
+    """
 
     name: str
     codes: frozenset[str]
     propose: Callable[[Problem], Iterable[Proposal]]
     complete: bool = True
+    certain: bool = False
 
 
 CAUSES = (
     Cause("no-example-inputs", frozenset({"no-inputs"}), inputs.propose, complete=False),
-    Cause("asked-for-break", _BREAK, explicit.propose),
-    Cause("settings", _FAILED | _AGAIN, settings.propose),
-    Cause("sizes", _AGAIN, shapes.propose),
-    Cause("python-numbers", _AGAIN, numbers.propose),
+    Cause("asked-for-break", _BREAK, explicit.propose, certain=True),
+    Cause("settings", _FAILED | _AGAIN, settings.propose, certain=True),
+    Cause("sizes", _AGAIN, shapes.propose, certain=True),
+    Cause("python-numbers", _AGAIN, numbers.propose, certain=True),
     Cause("counters", _AGAIN, counters.propose),
     Cause("printing-and-logging", _FAILED, telling.propose),
     Cause("timers", _BREAK, timers.propose),

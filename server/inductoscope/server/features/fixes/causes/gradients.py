@@ -23,8 +23,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     if reason is not None:
         yield refused(f"Changes behaviour: {_TITLE}", reason)
         return
-    owner = code.class_of(moved)
-    constructor = code.module.method(owner, "__init__") if owner else None
+    constructor = code.constructor_of(moved)
     assert constructor is not None
     yield changes(_TITLE, code.cut(moved), _added(problem, constructor, moved))
 
@@ -55,31 +54,18 @@ def _whole(problem: Problem, statement: ast.stmt) -> ast.stmt:
 
 def _obstacle(problem: Problem, moved: ast.stmt) -> str | None:
     code, function = problem.code, problem.function
-    owner = code.class_of(moved)
     free = _free_names(moved)
     if "self" not in free or free - {"self"} - set(code.module.names) - {"True", "False"}:
         foreign = ", ".join(f"`{name}`" for name in sorted(free - {"self"})) or "It"
         return f"{foreign} belongs to this call: call requires_grad_() before the compiled function is called."
-    if owner is None or function is None or code.module.method(owner, "__init__") not in owner.body:
-        return "The class has no `__init__` of its own in this file to move it to."
-    if function.name == "__init__" or moved not in function.body:
+    constructor = code.constructor_of(moved)
+    if function is None or constructor is None:
+        return "The class has no `__init__` of its own, ending with a plain statement, to move it to."
+    if function is constructor or moved not in function.body:
         return "It happens only under a condition or in a loop that does more: move it out by hand."
-    constructor = code.module.method(owner, "__init__")
-    if (
-        constructor is None
-        or isinstance(constructor.body[-1], ast.Return)
-        or not _same_depth(problem, constructor, moved)
-    ):
-        return "The end of `__init__` is not a plain statement."
     if not code.stands_alone(moved) or not code.can_be_indented(moved):
         return "Another statement shares its lines: give it lines of its own first."
     return None
-
-
-def _same_depth(problem: Problem, constructor: Function, moved: ast.stmt) -> bool:
-    """Whether the last statement of `__init__` is a plain one with a line of its own."""
-    last = constructor.body[-1]
-    return problem.code.stands_alone(last) and last.lineno > constructor.lineno
 
 
 def _free_names(moved: ast.stmt) -> set[str]:

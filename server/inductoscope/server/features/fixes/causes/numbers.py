@@ -13,11 +13,14 @@ from inductoscope.server.features.fixes.problem import Problem
 from inductoscope.server.features.fixes.values import parameters
 
 _FAMILY = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<part>\[N\])* == N")
+_RATE = "self.param_groups[N]['lr'] == N"
 _FLOAT = re.compile(r"== -?\d+(\.\d*(e-?\d+)?|e-?\d+)`")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:
     """`dynamic=True`; for a fraction also a tensor in place of the number, where the compiled function is called."""
+    if (problem.finding.guard_family or "") == _RATE:
+        yield from _rate_as_tensor(problem)
     match = _FAMILY.fullmatch(problem.finding.guard_family or "")
     function = problem.function
     if match is None or function is None or match["name"] not in parameters(function):
@@ -41,3 +44,18 @@ def _as_tensor(problem: Problem, parameter: str) -> Iterator[Proposal]:
             edits.append(code.replaced(passed, f"{torch}.tensor({code.text(passed)})"))
     if edits:
         yield changes(f"pass `{parameter}` as a tensor (of torch's default type)", *edits, *imports)
+
+
+def _rate_as_tensor(problem: Problem) -> Iterator[Proposal]:
+    """The learning rate of the optimizers that the file makes."""
+    code = problem.code
+    torch, imports = code.module_name("torch")
+    edits = [
+        code.replaced(item.value, f"{torch}.tensor({code.text(item.value)})")
+        for call in ast.walk(code.tree)
+        if isinstance(call, ast.Call) and code.dotted(call.func).startswith("torch.optim.")
+        for item in call.keywords
+        if item.arg == "lr" and isinstance(item.value, ast.Constant)
+    ]
+    if edits:
+        yield changes("keep the learning rate in a tensor (schedules then change it in place)", *edits, *imports)
