@@ -96,11 +96,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Story:
-    """A function that was compiled more than once, version by version."""
+    """A function that was compiled more than once, version by version; `resumed`: what follows a graph break in it."""
 
     function: str
     file: str
     line: int
+    resumed: bool
     steps: tuple[Step, ...]
 
 

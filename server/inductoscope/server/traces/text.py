@@ -163,7 +163,8 @@ def _compilation(one: CompilationFacts, view: View) -> Text:
 
 
 def _story(story: Story, view: View) -> Iterator[RenderableType]:
-    head = f"why {story.function} ({view.place(story.file, story.line)}) was compiled {len(story.steps)} times"
+    what = f"what follows the break in {story.function}" if story.resumed else story.function
+    head = f"why {what} ({view.place(story.file, story.line)}) was compiled {len(story.steps)} times"
     yield from (gap(), paragraph(head, "bold", 2))
     for step in story.steps[:MOST_ROWS]:
         yield paragraph(_step(step, view))

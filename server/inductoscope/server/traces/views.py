@@ -133,13 +133,15 @@ def stories(processes: Sequence[Process], places: Places) -> tuple[Story, ...]:
     """The functions that were compiled again, those that cost most first."""
     found = []
     for process in processes:
-        for key, ones in by_function([process]).items():
+        for ones in by_function([process]).values():
             again = {one.frame_number for one in ones if one.reasons is not None}
             for number in sorted(again):
                 versions = [one for one in ones if one.frame_number == number]
-                start = places.function(key.frame)
+                function = versions[0].function
+                at = places.function(function)
+                name = places.owner(function) if function.resumed else places.title(at)
                 steps = tuple(_step(one, process, places) for one in versions)
-                found.append(Story(places.title(start), start.file, start.line, steps))
+                found.append(Story(name, at.file, at.line, function.resumed, steps))
     return tuple(sorted(found, key=lambda story: -sum(step.ms for step in story.steps)))
 
 
