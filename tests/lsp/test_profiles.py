@@ -196,7 +196,7 @@ async def test_diagnostics(tmp_path: Path, profile: str) -> None:
             capabilities, "textDocument.publishDiagnostics.relatedInformation"
         )
         assert found["data"]["target"] == "Model.forward"
-        own_page = "inductoscope-artifact:/diagnostics/graph-break.md"
+        own_page = "inductoscope-artifact:///diagnostics/graph-break.md"
         described = found.get("codeDescription", {}).get("href")
         assert described == (own_page if claims(capabilities, "workspace.textDocumentContent") else None)
         if described is not None:
@@ -287,7 +287,7 @@ async def test_what_changed_is_told_to_those_who_can_hear_it(tmp_path: Path, pro
         talk = Talk(client, tmp_path)
         await talk.open()
         has_content = claims(capabilities, "workspace.textDocumentContent")
-        uri = f"inductoscope-artifact:{talk.uri.removeprefix('file://')}/Model.forward/report.md"
+        uri = f"inductoscope-artifact://{talk.uri.removeprefix('file://')}/Model.forward/report.md"
         await client.request("workspace/textDocumentContent", {"uri": uri})
         talk.read_everything()
         await talk.edit(MODEL.source.replace("y.sum()", "y.mean()"))

@@ -1,6 +1,6 @@
 """Read-only documents made of results: graphs, wrappers, a kernel's source and what became of it, and pages for people.
 
-The address is `inductoscope-artifact:/FILE/TARGET/NAME`, so that the same kernel of the same target keeps its address
+The address is `inductoscope-artifact:///FILE/TARGET/NAME`, so that the same kernel of the same target keeps its address
 and an open view can be refreshed.  The slashes of FILE stay slashes: clients take percent-encoding apart and put it
 together again, and one that does so with `%2F` arrives at another address.
 """
@@ -65,7 +65,7 @@ class Address:
     def uri(self) -> str:
         """The address as a URI."""
         file = f"/{quote(self.path.lstrip('/'))}" if self.path else ""
-        return f"{ARTIFACT_SCHEME}:{file}/{quote(self.target, safe='')}/{quote(self.name, safe='')}"
+        return f"{ARTIFACT_SCHEME}://{file}/{quote(self.target, safe='')}/{quote(self.name, safe='')}"
 
 
 def parse(uri: str) -> Address | None:
