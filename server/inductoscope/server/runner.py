@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from inductoscope.protocol.messages import Failure, FailureKind
+from inductoscope.protocol.report import Rung
 from inductoscope.server import config, interpreter, machine
+from inductoscope.server.bench.remembering import remembered
 from inductoscope.server.interpreter import InterpreterError
+from inductoscope.server.remote import RunnerError, elsewhere
 from inductoscope.server.settings import Settings
 from inductoscope.server.workers import (
     OnEvent,
@@ -43,7 +46,31 @@ class FolderRunner:
             return None
 
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
-        """Do the request in a worker; an interpreter that is not there is a failure like any other."""
+        """Do the request in a worker; an interpreter that is not there is a failure like any other.
+
+        What was measured becomes part of the history, and is told with what became of the result before.
+        """
+        if request.rung is not Rung.MEASURE:
+            return await self._run(request, on_event)
+        found = await self._measured(request, on_event)
+        torch = found.hello.torch if found.hello is not None else None
+        return replace(found, report=await remembered(found.report, torch))
+
+    async def _measured(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
+        """Measure on the machine that the project names, else on this one."""
+        try:
+            command = elsewhere(config.nearest(Path(request.target.file).parent), request.cwd)
+        except (config.ConfigError, RunnerError) as error:
+            return unfinished(request, Failure(FailureKind.DEVICE, str(error)))
+        if command is None:
+            return await self._run(request, on_event)
+        pool = WorkerPool("elsewhere", command=command, spare=Spare.NONE)
+        try:
+            return await pool.run(request, on_event)
+        finally:
+            await pool.close()
+
+    async def _run(self, request: RunRequest, on_event: OnEvent) -> RunOutcome:
         try:
             words = command_of(self._settings, Path(request.target.file).parent)
         except InterpreterError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inductoscope.protocol import devices
+from inductoscope.protocol.bench import Change
 from inductoscope.protocol.report import (
     Benchmark,
     Choice,
@@ -271,10 +272,22 @@ def benchmark(result: Benchmark) -> str:
     low, high = result.speedup_low, result.speedup_high
     if low is not None and high is not None and low <= 1 <= high:
         times = f"{low:.2f} to {high:.2f} times as fast"
-        return f"compiled about as fast as eager on {result.where} ({times}){_timings(result.compiled, result.eager)}"
+        about = f"compiled about as fast as eager on {result.where} ({times}){_timings(result.compiled, result.eager)}"
+        return about + _since(result.change)
     verb = "faster" if result.speedup >= 1 else "slower"
     factor = result.speedup if result.speedup >= 1 else 1 / result.speedup
-    return f"compiled {factor:.2f}x {verb} than eager on {result.where}{_timings(result.compiled, result.eager)}"
+    told = f"compiled {factor:.2f}x {verb} than eager on {result.where}{_timings(result.compiled, result.eager)}"
+    return told + _since(result.change)
+
+
+def _since(change: Change | None) -> str:
+    """What became of the compiled time since the result before this one."""
+    if change is None:
+        return ""
+    if not change.beyond_noise:
+        return "; no change beyond noise since the last time"
+    factor, verb = (change.ratio, "faster") if change.ratio >= 1 else (1 / change.ratio, "slower")
+    return f"; {factor:.2f}x {verb} than the last time ({duration(change.before_us)} then)"
 
 
 def _timings(compiled: Timing | None, eager: Timing | None) -> str:

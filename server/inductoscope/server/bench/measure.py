@@ -6,23 +6,20 @@ check; only settings that make everything pointless raise `CheckError`.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inductoscope.protocol.report import Benchmark, Rung, TargetReport
 from inductoscope.server import check, planning
-from inductoscope.server.bench import history, noise, revision
-from inductoscope.server.bench.history import HistoryError
+from inductoscope.server.bench import noise, revision
+from inductoscope.server.bench.remembering import remembered
 from inductoscope.server.bench.revision import Revision
 from inductoscope.server.check import Checked, Runs, Watcher
 from inductoscope.server.planning import CheckError, Job, Options
 from inductoscope.server.remote import RunnerError, remote_command
+from inductoscope.server.remote.command import PYTHON
 from inductoscope.server.workers import RunOutcome, Spare, WorkerCommand, WorkerPool
-
-logger = logging.getLogger("inductoscope.bench")
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class Session:
         runner = self.plan.runner or job.settings.runner
         if not runner:
             return None
-        python = self.plan.runner_python or job.settings.runner_python or "python3"
+        python = self.plan.runner_python or job.settings.runner_python or PYTHON
         key = (*runner, python, *job.settings.paths)
         if key not in self._remote:
             cwd = str(Path.cwd())
@@ -116,36 +113,6 @@ class Session:
         report = _compared(_joined(first.report, last.report), _joined(now.report, again.report), then)
         self.watcher.on_target(report)
         return replace(now, report=report)
-
-
-async def remembered(report: TargetReport, torch: str | None) -> TargetReport:
-    """The report with what became of the last result of the same kind; it is then part of the history itself."""
-    if report.benchmark is None or report.benchmark.refused is not None:
-        return report
-    state = await revision.state(Path(report.file))
-    return await asyncio.to_thread(_remembered, report, state, torch)
-
-
-def _remembered(report: TargetReport, state: str | None, torch: str | None) -> TargetReport:
-    kept = history.of_workspace(Path(report.file))
-
-    def changed(benchmark: Benchmark) -> Benchmark:
-        before = kept.last(report, benchmark)
-        if before is None:
-            return benchmark
-        return replace(benchmark, change=noise.change(before.benchmark, benchmark, before.taken))
-
-    try:
-        found = replace(
-            report,
-            benchmark=changed(report.benchmark) if report.benchmark is not None else None,
-            benchmarks=tuple(map(changed, report.benchmarks)),
-        )
-        kept.add(report, state, torch)
-    except HistoryError as error:
-        logger.warning("%s", error)
-        return replace(report, notes=(*report.notes, str(error)))
-    return found
 
 
 def _jobs_then(options: Options, then: Revision) -> list[Job]:

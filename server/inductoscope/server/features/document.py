@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from inductoscope.protocol.report import CacheFact, GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
 from inductoscope.server import caches, sizes, tally, whole_calls, words
+from inductoscope.server.bench import sentences
 from inductoscope.server.features import passes, timeline
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points, Words
 from inductoscope.server.snapshot import TargetView
@@ -17,6 +18,7 @@ def document(view: TargetView, report: TargetReport, age: float) -> Iterator[Blo
     yield Words(f"{words.account(report)} ({words.age(age)})")
     if view.measured is not None and view.measured.benchmark is not None:
         yield Words(words.benchmark(view.measured.benchmark))
+        yield Points(tuple(line.strip() for line in sentences.facts(view.measured.benchmark)))
     yield from _predicted(report)
     yield from map(Note, report.notes)
     yield from _decided_on_the_card(report)

@@ -4,6 +4,6 @@ To the rest of the server such a run looks like any other: `command` gives the c
 local process that passes messages on.
 """
 
-from inductoscope.server.remote.command import RunnerError, remote_command
+from inductoscope.server.remote.command import RunnerError, elsewhere, remote_command
 
-__all__ = ["RunnerError", "remote_command"]
+__all__ = ["RunnerError", "elsewhere", "remote_command"]

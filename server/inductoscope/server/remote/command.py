@@ -6,8 +6,13 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from inductoscope.server.config import Config
 from inductoscope.server.workers.command import WorkerCommand
+
+PYTHON = "python3"
+"""The interpreter of another machine where nobody names one."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+=:@%-]+")
 _START = (
@@ -18,6 +23,17 @@ _START = (
 
 class RunnerError(ValueError):
     """A runner that cannot be used; the message is a sentence."""
+
+
+def elsewhere(settings: Config, cwd: str | None) -> WorkerCommand | None:
+    """Command lines of workers on the machine that a project measures on; None where that is this one.
+
+    Raises `RunnerError`.
+    """
+    if not settings.runner:
+        return None
+    folder = cwd or str(Path.cwd())
+    return remote_command(settings.runner, settings.runner_python or PYTHON, (folder, *settings.paths), folder)
 
 
 def remote_command(runner: Sequence[str], python: str, roots: Sequence[str], cwd: str) -> WorkerCommand:
