@@ -7,13 +7,14 @@ among their nodes in the same way, and have them in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import fx
 
 from inductoscope.compiler.compat import inductor as compat
+from inductoscope.compiler.compat.dynamo_stacks import original_name
 from inductoscope.compiler.lower.places import frames
 from inductoscope.protocol.report import Place
 
@@ -29,10 +30,15 @@ class NoSuchLineError(LookupError):
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of one graph in order of file and line, and the `shape` that they give the graph."""
+    """The lines of one graph in order of file and line, and the `shape` that they give the graph.
+
+    `resumed` are the names of functions that Dynamo made of the rest of a function after a break, by line and by the
+    name of that function: they hold the number of the line that broke.  None where a line has several.
+    """
 
     known: tuple[tuple[str, int], ...]
     shape: str
+    resumed: Mapping[tuple[str, int, str], str | None]
 
     @classmethod
     def of(cls, nodes: list[fx.Node], kind_of: KindOf) -> Lines:
@@ -42,29 +48,39 @@ class Lines:
         number = {line: at for at, line in enumerate(known)}
         kinds = {file: kind_of(file) for file in {file for file, _ in known}}
         shape = (
-            ",".join(f"{number[place.file, place.line]} {kinds[place.file]} {place.function}" for place in stack)
+            ", ".join(f"{number[one.file, one.line]} {kinds[one.file]} {_original(one.function)}" for one in stack)
             for stack in stacks
         )
-        return cls(tuple(known), "\n".join(shape))
+        return cls(tuple(known), "\n".join(shape), _resumed(stacks))
 
     def numbered(self, value: Any) -> Any:
         """JSON with every line of a file given by number.  Raises `NoSuchLineError`."""
         number = {line: at for at, line in enumerate(self.known)}
 
-        def of(file: str, line: int) -> tuple[str, int]:
-            if (file, line) not in number:
-                raise NoSuchLineError(f"line {line} of {file} is on no stack of the graph")
-            return _MARK, number[file, line]
+        def of(place: Place) -> Place:
+            line = place.file, place.line
+            if line not in number:
+                raise NoSuchLineError(f"line {place.line} of {place.file} is on no stack of the graph")
+            function = _original(place.function)
+            if function != place.function and self.resumed.get((*line, str(function))) != place.function:
+                raise NoSuchLineError(f"{place.function} is not the only rest of a function on line {place.line}")
+            return Place(_MARK, number[line], place.function if function == place.function else f"{_MARK}{function}")
 
         return _moved(value, of)
 
     def placed(self, value: Any) -> Any:
         """The opposite: JSON whose lines are those of this graph.  Raises `NoSuchLineError`."""
 
-        def of(file: str, number: int) -> tuple[str, int]:
-            if file != _MARK or not 0 <= number < len(self.known):
-                raise NoSuchLineError(f"there is no line {number} of {file!r} in the graph")
-            return self.known[number]
+        def of(place: Place) -> Place:
+            if place.file != _MARK or not 0 <= place.line < len(self.known):
+                raise NoSuchLineError(f"there is no line {place.line} of {place.file!r} in the graph")
+            file, line = self.known[place.line]
+            function = place.function
+            if function is not None and function.startswith(_MARK):
+                function = self.resumed.get((file, line, function.removeprefix(_MARK)))
+                if function is None:
+                    raise NoSuchLineError(f"line {line} is in several rests of a function")
+            return Place(file, line, function)
 
         return _moved(value, of)
 
@@ -75,14 +91,35 @@ def _places(node: fx.Node) -> Iterator[Place]:
     yield from compat.module_forwards(node)
 
 
-def _moved(value: Any, of: Callable[[str, int], tuple[str, int]]) -> Any:
+def _resumed(stacks: Iterable[Iterable[Place]]) -> dict[tuple[str, int, str], str | None]:
+    found: dict[tuple[str, int, str], str | None] = {}
+    for place in (place for stack in stacks for place in stack):
+        function = _original(place.function)
+        if function is not None and function != place.function:
+            at = place.file, place.line, function
+            found[at] = place.function if found.get(at, place.function) == place.function else None
+    return found
+
+
+def _original(function: str | None) -> str | None:
+    """The name of the function that Dynamo made the rest of, marked as such; any other name itself."""
+    if function is None:
+        return None
+    name, resumes = original_name(function)
+    return f"{name} (resumed)" if resumes else function
+
+
+def _moved(value: Any, of: Callable[[Place], Place]) -> Any:
     if isinstance(value, list):
         return [_moved(item, of) for item in value]
     if not isinstance(value, dict):
         return value
     moved = {key: _moved(item, of) for key, item in value.items()} if _has_parts(value) else dict(value)
     if isinstance(value.get("file"), str) and isinstance(value.get("line"), int):
-        moved["file"], moved["line"] = of(value["file"], value["line"])
+        place = of(Place(value["file"], value["line"], value.get("function")))
+        moved["file"], moved["line"] = place.file, place.line
+        if "function" in moved:
+            moved["function"] = place.function
     return moved
 
 
