@@ -38,6 +38,8 @@ def difference(found: Difference, view: View) -> Group:
 def _difference(found: Difference, view: View) -> Iterator[RenderableType]:
     after = found.after
     yield title(after, view)
+    if cached := words.cached(after):
+        yield paragraph(f"cached: {cached}", "dim", 2)
     if found.is_nothing:
         yield paragraph("compiles to the same as before", indent=2)
         return
