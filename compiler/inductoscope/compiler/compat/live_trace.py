@@ -44,7 +44,7 @@ Describe = Callable[[CodeType, Mapping[str, Any]], dict[str, Any]]
 
 
 def attach(writer: Writer, describe: Describe) -> None:
-    """Record from now on, until the process ends.  Records go to no other handler: torch lets none of them propagate."""
+    """Record from now on, until the process ends.  No other handler gets more: torch lets no record propagate."""
     harmless = _Harmless()
     logging.getLogger(_TRACE).addHandler(_Records(writer, describe, harmless))
     logging.getLogger(_CONVERT).addHandler(_Limits(writer, harmless))
