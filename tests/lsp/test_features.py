@@ -22,6 +22,8 @@ from inductoscope.protocol.report import (
     Outcome,
     Phase,
     Predicted,
+    PredictedCall,
+    PredictedRun,
     Recompile,
     Resources,
     Stage,
@@ -462,3 +464,16 @@ async def test_hints_can_be_turned_off() -> None:
     h = await checked(values=(value(LINES["relu"], "f32[4, 8]", "y"),))
     await h.configure(device="sim:H200", inlay_hints=frozenset())
     assert inlay_hints.inlay_hints(h.session.snapshot(), PATH) == ()
+
+
+async def test_a_lens_and_the_hover_of_the_definition_tell_the_predicted_gain() -> None:
+    compiled, eager = PredictedRun(33.1, 25.0, 49.0, 33.1, 30.0, 4), PredictedRun(59.0, 44.0, 80.0, 41.0, 59.0, 9)
+    call = PredictedCall(None, Phase.FORWARD, 1, compiled, eager, "a model", 1.78, 1.3, 2.4)
+    h = await checked(predicted_calls=(call,))
+    assert "predicted 33.1 µs a call, 1.8x (1.3x to 2.4x) against eager" in titles(h)
+    (view,) = h.session.snapshot().targets_in(PATH)
+    card = hovered(h, view.target.line)
+    assert card is not None
+    assert "What a call is predicted to take" in card
+    assert "so compiling gives 1.8x (1.3x to 2.4x)" in card
+    assert "What a call is predicted to take" not in (hovered(h, LINES["relu"]) or "")

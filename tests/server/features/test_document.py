@@ -7,6 +7,10 @@ from typing import Any
 
 from inductoscope.protocol.messages import Target, TargetKind
 from inductoscope.protocol.report import (
+    Basis,
+    Choice,
+    Decision,
+    DecisionKind,
     Graph,
     GraphBreak,
     Kernel,
@@ -14,6 +18,8 @@ from inductoscope.protocol.report import (
     Outcome,
     Phase,
     Place,
+    PredictedCall,
+    PredictedRun,
     Rung,
     Status,
     TargetReport,
@@ -32,6 +38,20 @@ def kernel(name: str, *lines: int, phase: Phase = Phase.FORWARD, graph: str = "0
     language, source = (KernelLanguage.EXTERN, None) if library else (KernelLanguage.TRITON, f"# {name}\n")
     made = Kernel(name, language, phase, graph, source, tuple(Place(FILE, line) for line in lines))
     return dataclasses.replace(made, **changes)
+
+
+def test_predictions_and_decisions_of_the_card_have_sections_of_their_own() -> None:
+    run = PredictedRun(33.1, 25.0, 49.0, 33.1, 30.0, 4)
+    ways = (Choice("plain", estimated_us=45.0), Choice("padded", estimated_us=160.0))
+    decision = Decision(DecisionKind.PADDING, "matmul 5x5x5", "plain", Basis.ESTIMATED, ways, "It is not aligned.")
+    told = text(
+        predicted_calls=(PredictedCall(None, Phase.FORWARD, 1, run, run, "a model", 1.0, 0.8, 1.3),),
+        decisions=(decision,),
+    )
+    assert "What a call is predicted to take" in told
+    assert "so compiling gives 1x (0.8x to 1.3x)" in told
+    assert "What only the card can decide" in told
+    assert "plain 45.0 µs (estimated), padded 160 µs (estimated); shown is plain (estimated)" in told
 
 
 def text(**facts: Any) -> str:
