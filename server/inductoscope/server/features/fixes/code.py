@@ -69,9 +69,16 @@ class Code:
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     @cached_property
-    def nodes(self) -> tuple[ast.expr | ast.stmt, ...]:
-        """Every expression and statement."""
-        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.expr | ast.stmt))
+    def by_line(self) -> dict[int, list[ast.expr | ast.stmt]]:
+        """The expressions and statements that go over each line, a definition with its decorators."""
+        found: dict[int, list[ast.expr | ast.stmt]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.expr | ast.stmt):
+                decorators = getattr(node, "decorator_list", None)
+                first = decorators[0].lineno if decorators else node.lineno
+                for line in range(first, (node.end_lineno or node.lineno) + 1):
+                    found.setdefault(line, []).append(node)
+        return found
 
     # Where things are
 
@@ -244,8 +251,9 @@ class Code:
 
     def at_top(self, line: str) -> Edit | None:
         """A statement of the module's own, below its imports; None where the same one stands there already."""
-        wanted = ast.dump(ast.parse(line).body[0])
-        if any(ast.dump(statement) == wanted for statement in self.tree.body):
+        wanted = ast.parse(line).body[0]
+        alike = (statement for statement in self.tree.body if type(statement) is type(wanted))
+        if any(ast.dump(statement) == ast.dump(wanted) for statement in alike):
             return None
         imports = self._leading(ast.Import | ast.ImportFrom)
         return self.after(imports[-1], "", line) if imports else self._insert_head(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,14 +104,9 @@ class Problem:
             if isinstance(parent, ast.stmt):
                 return
 
-    def _nodes(self) -> Iterator[ast.expr | ast.stmt]:
+    def _nodes(self) -> Sequence[ast.expr | ast.stmt]:
         """Those that go over the finding's line."""
-        line = self.finding.line
-        for node in self.code.nodes:
-            decorators = getattr(node, "decorator_list", None)
-            first = decorators[0].lineno if decorators else node.lineno
-            if first <= line <= (node.end_lineno or node.lineno):
-                yield node
+        return self.code.by_line.get(self.finding.line, ())
 
     def _size(self, node: ast.expr | ast.stmt) -> tuple[int, int, bool]:
         (first, column), (last, end) = self.code.start(node), self.code.end(node)
