@@ -61,7 +61,7 @@ def build(path: Path, sources: Sequence[Source], folder: Path, asked: Asked) -> 
 def processes_of(sources: Sequence[Source]) -> list[Process]:
     """The processes of all files, ranks first, in the order in which they began."""
     found = [process for source in sources for process in source.processes.values()]
-    return sorted(found, key=lambda one: (one.rank is None, one.began_s or 0.0, one.date, one.first, one.rank or 0))
+    return sorted(found, key=lambda one: (one.rank is None, one.rank or 0, one.date, one.first, one.began_s or 0.0))
 
 
 def source_name(processes: Sequence[Process]) -> str:
