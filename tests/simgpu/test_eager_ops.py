@@ -10,8 +10,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, symbolic_trace
 
-from inductoscope.compiler.lower.eager_ops import MOST_OPERATORS, EagerRun, Rerun
-from inductoscope.compiler.predict.eager import Launches
+from inductoscope.compiler.predict.eager import EagerRun, Launches
+from inductoscope.compiler.simgpu.eager_ops import MOST_OPERATORS, Rerun
 
 pytestmark = pytest.mark.slow
 

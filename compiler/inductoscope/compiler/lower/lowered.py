@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from inductoscope.compiler.lower.backward import BackwardPasses
 from inductoscope.compiler.lower.cudagraphs import Verdict
-from inductoscope.compiler.lower.eager_ops import EagerRun
 from inductoscope.compiler.lower.findings import finding
 from inductoscope.compiler.lower.fx_graphs import GraphStages
 from inductoscope.compiler.lower.library import Fallback
 from inductoscope.compiler.lower.passes import PassWatch
 from inductoscope.compiler.lower.signatures import Signatures
+from inductoscope.compiler.predict.eager import EagerRun
 from inductoscope.protocol.report import Decision, Finding, FusionGroup, Kernel, Memory, Place, Wrapper
 
 

@@ -28,7 +28,6 @@ from inductoscope.compiler.lower.backward import BackwardPasses
 from inductoscope.compiler.lower.cache_log import CacheLog, UsersCaches
 from inductoscope.compiler.lower.dynamo_passes import DynamoPasses
 from inductoscope.compiler.lower.eager import copied
-from inductoscope.compiler.lower.eager_ops import EagerRun, Rerun
 from inductoscope.compiler.lower.errors import error_finding, is_ours, own_failure
 from inductoscope.compiler.lower.facts import Backward, Depth, LowerFacts
 from inductoscope.compiler.lower.fx_graphs import MOST_NODES, GraphStages
@@ -48,6 +47,7 @@ from inductoscope.compiler.lower.reuse import Journal, Lookup, Reuse, Shelf
 from inductoscope.compiler.lower.reuse.entry import Around, Entry, questions_of, told_again
 from inductoscope.compiler.lower.signatures import Signatures, expectations
 from inductoscope.compiler.lower.who_computes import Platform
+from inductoscope.compiler.predict.eager import EagerRun
 from inductoscope.compiler.predict.whole import GraphCall
 from inductoscope.compiler.timeline import EAGER, OURS, UNCHANGED, Timeline
 from inductoscope.protocol.devices import Device
@@ -75,9 +75,8 @@ class Simulation(Journal, Protocol):
     def eager(self, graph: torch.fx.GraphModule) -> Runner:
         """Something that runs a captured graph op by op on the simulated device."""
 
-    @property
-    def shapes_only(self) -> Any:
-        """The mode in which operators on the device make tensors that nobody can look into."""
+    def eager_run(self, graph: torch.fx.GraphModule, args: Sequence[Any]) -> EagerRun:
+        """What a captured graph would dispatch without compilation, forward and backward."""
 
     def note_again(self, topic: str, text: str, place: Place | None, subject: str | None) -> None:
         """Take in a note of an earlier run."""
@@ -233,7 +232,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         """At its first run, what the graph would dispatch without compilation."""
         if self._simulation is not None and graph.eager is None:
             with self._timeline.phase(OURS):
-                graph.eager = Rerun(kept.graph, self._simulation.eager(kept), self._simulation.shapes_only).on(args)
+                graph.eager = self._simulation.eager_run(kept, args)
 
     def _begin(
         self, model: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], region: str | None

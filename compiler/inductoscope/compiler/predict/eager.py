@@ -47,6 +47,15 @@ class EagerOp:
 
 
 @dataclass(frozen=True)
+class EagerRun:
+    """What one eager run of a graph dispatches; `missing` says why a part is None."""
+
+    forward: tuple[EagerOp, ...] | None
+    backward: tuple[EagerOp, ...] | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
 class Manner:
     """How an operator goes about it: kernels that it launches, and how many times each of its bytes moves."""
 

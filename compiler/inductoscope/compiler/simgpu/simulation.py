@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
 from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat.own_frames import hide_frames_of
+from inductoscope.compiler.predict.eager import EagerRun
 from inductoscope.compiler.simgpu import (
     bodies,
     constants,
@@ -26,6 +26,7 @@ from inductoscope.compiler.simgpu import (
     sdpa,
     selftest,
 )
+from inductoscope.compiler.simgpu.eager_ops import Rerun
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
 from inductoscope.compiler.simgpu.graphs import EagerGraph
 from inductoscope.compiler.simgpu.large import LargeTensors
@@ -70,11 +71,6 @@ class Simulation:
         """Around a call of Inductor: the device is on, and Inductor starts no workers and replays no cached result."""
         return _compiling(self._mode)
 
-    @property
-    def shapes_only(self) -> FakeTensorMode:
-        """The mode in which operators on the device make tensors that nobody can look into: nothing is remembered."""
-        return self._mode.fake
-
     @contextlib.contextmanager
     def off(self) -> Iterator[None]:
         """The device mode is off for the block: for the compiler's own arithmetic, such as assembling."""
@@ -95,6 +91,13 @@ class Simulation:
         nodes' own lines.
         """
         return EagerGraph(graph, self._journal.at)
+
+    def eager_run(self, graph: torch.fx.GraphModule, args: Sequence[Any]) -> EagerRun:
+        """What a captured graph would dispatch without compilation on tensors like `args`, forward and backward.
+
+        It is run on tensors of its own that nobody can look into, so that nothing of it is remembered.
+        """
+        return Rerun(graph.graph, self.eager(graph), self._mode.fake).on(args)
 
     def move(self, obj: _T) -> _T:
         """`obj` on the device: a tensor, a module (moved in place), or containers of these, nested.

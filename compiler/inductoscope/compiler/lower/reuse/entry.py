@@ -20,12 +20,12 @@ from inductoscope.compiler.compat.caches import Asked, Cache
 from inductoscope.compiler.compat.size_guards import Added
 from inductoscope.compiler.lower.cache_log import Question
 from inductoscope.compiler.lower.cudagraphs import Piece, Skip
-from inductoscope.compiler.lower.eager_ops import EagerRun
 from inductoscope.compiler.lower.groups import group_id
 from inductoscope.compiler.lower.library import Fallback
 from inductoscope.compiler.lower.lowered import LoweredGraph
 from inductoscope.compiler.lower.reuse.lines import Lines
 from inductoscope.compiler.lower.signatures import Expectation
+from inductoscope.compiler.predict.eager import EagerRun
 from inductoscope.protocol import codec
 from inductoscope.protocol.report import (
     Decision,

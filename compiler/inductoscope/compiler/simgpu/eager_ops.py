@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from inductoscope.compiler.layouts import layouts_of, text_of
-from inductoscope.compiler.predict.eager import HAND_WRITTEN, EagerOp, Launches
+from inductoscope.compiler.predict.eager import HAND_WRITTEN, EagerOp, EagerRun, Launches
 
 MOST_OPERATORS = 4000
 """Captured graphs with more operators are not run once more: that would take seconds."""
@@ -33,15 +33,6 @@ _LOOKS_LIKE = frozenset({"detach", "alias", "lift_fresh", "_reshape_alias", "_un
 _READS_ROWS = frozenset({"embedding", "index_select", "gather", "index", "take", "take_along_dim", "_unsafe_index"})
 _ONLY_WRITES = frozenset({"fill_", "zero_", "copy_", "bernoulli_", "uniform_", "normal_", "random_", "exponential_"})
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
-
-
-@dataclass(frozen=True)
-class EagerRun:
-    """What one eager run of a graph dispatches; `missing` says why a part is None."""
-
-    forward: tuple[EagerOp, ...] | None
-    backward: tuple[EagerOp, ...] | None = None
-    missing: str | None = None
 
 
 @dataclass(frozen=True)
