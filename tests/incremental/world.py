@@ -1,8 +1,8 @@
 """A session over real files, with a worker that compiles by reading: what it finds follows from the texts alone.
 
-A call of `print` in the program breaks the graph on its line; `load("name")` imports a file that reading does not see;
-the name `CRASH` kills the worker, `HANG` keeps it busy.  So any two sessions that end with the same texts must show the
-same, however they got there.
+A call of `print` in the program breaks the graph on its line; `load("name")` imports a file that reading does not see
+and `data("name")` opens one; the name `CRASH` kills the worker, `HANG` keeps it busy.  So any two sessions that end
+with the same texts must show the same, however they got there.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Reader:
         self.runs.append(target.name)
         self.stages.append(f"{target.name} {request.rung.value} {request.device}")
         texts = dict(self._program(request, target.file))
+        read = [str(Path(target.file).parent / name) for tree in texts.values() for name in _calls("data", tree)]
         names = {name for tree in texts.values() for name in _names(tree)}
         if "HANG" in names:
             await self._hang(target.name)
@@ -98,10 +99,10 @@ class Reader:
             said = "The worker died."
             finding = _finding("worker-crash", target.file, target.line, 0, target.line, 0, said)
             report = dataclasses.replace(report, status=Status.FAILED, message=said, findings=(finding,))
-            return RunOutcome(report, Failure(FailureKind.CRASH, said), HELLO, tuple(texts))
+            return RunOutcome(report, Failure(FailureKind.CRASH, said), HELLO, (*texts, *read))
         findings = [found for path, tree in sorted(texts.items()) for found in _breaks(path, tree)]
         report = dataclasses.replace(report, findings=tuple(findings))
-        return RunOutcome(report, None, HELLO, tuple(texts))
+        return RunOutcome(report, None, HELLO, (*texts, *read))
 
     async def _hang(self, name: str) -> None:
         self.hanging = True
@@ -245,7 +246,13 @@ def _imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "load" and node.args:
+    yield from _calls("load", tree)
+
+
+def _calls(function: str, tree: ast.AST) -> Iterator[str]:
+    """The arguments of `function("name")`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == function and node.args:
             yield str(ast.literal_eval(node.args[0]))
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inductoscope.compiler import failures
+from inductoscope.compiler import failures, opened
 from inductoscope.compiler.failures import IsUser, RunFailedError
 from inductoscope.protocol.messages import FailureKind
 
@@ -86,12 +86,11 @@ def _forget_others(known: frozenset[str], is_user: IsUser) -> None:
 
 
 def closure(is_user: IsUser) -> tuple[str, ...]:
-    """The user's own files among the modules that are imported now."""
+    """The user's own files among the modules that are imported now, and the data files that were read."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     # torch has modules without a file that give a bare name such as `_ops.py`.
-    return tuple(
-        sorted({file for file in files if isinstance(file, str) and Path(file).is_absolute() and is_user(file)})
-    )
+    modules = {file for file in files if isinstance(file, str) and Path(file).is_absolute() and is_user(file)}
+    return tuple(sorted({*modules, *opened.record().files(is_user)}))
 
 
 def module_name(file: Path, text: str | None) -> ModuleName:
@@ -118,6 +117,7 @@ def extend_path(root: Path, folder: Path, search_paths: Sequence[str]) -> None:
     A folder that is already there stays where it is: to move `site-packages` forward would let what is installed
     shadow the standard library.
     """
+    opened.record()  # what is imported from now on is the user's, and may read data
     known = {os.path.realpath(entry) for entry in sys.path if entry}
     front = [path for path in (str(root), *search_paths) if os.path.realpath(path) not in known]
     sys.path[:0] = list(dict.fromkeys(front))

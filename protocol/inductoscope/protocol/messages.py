@@ -246,8 +246,8 @@ class RungDone:
 class RunDone:
     """The run is finished; this is the last message.
 
-    `files` are the user's own files that were imported; `memory` is for the next run.  `card` and `decisions` are what
-    the errands of these names bring.
+    `files` are the user's own files that were imported or read; `memory` is for the next run.  `card` and `decisions`
+    are what the errands of these names bring.
     """
 
     run_id: int

@@ -20,7 +20,7 @@ from inductoscope.protocol.report import Report, Rung, Status, TargetReport
 from inductoscope.server import interpreter, machine, planning, reuse
 from inductoscope.server.assembly import texts
 from inductoscope.server.config import Probing
-from inductoscope.server.documents import read_source
+from inductoscope.server.documents import read_input
 from inductoscope.server.graph import Dependencies, Edges
 from inductoscope.server.meaning import Meaning
 from inductoscope.server.planning import Caching, CheckError, Empty, Job, Options, Plan
@@ -88,7 +88,7 @@ class Runs:
         spare: Spare = Spare.NONE,
         recall: Recall | None = None,
     ) -> None:
-        self.dependencies = Dependencies(read_source)
+        self.dependencies = Dependencies(read_input)
         self._recall = recall or (users() if options.caching is Caching.ON else Recall(None))
         self._options = options
         self._watcher = watcher
@@ -155,7 +155,7 @@ class Runs:
 
     def _question(self, job: Job, request: RunRequest) -> Question:
         """What to look up before a run, and to keep it under after."""
-        program = Program(self.closure(job, Edges.READ), self.dependencies.meanings, read_source)
+        program = Program(self.closure(job, Edges.READ), self.dependencies.meanings, read_input)
         return Question(request, (self._interpreter(job),), program)
 
     def _interpreter(self, job: Job) -> str:

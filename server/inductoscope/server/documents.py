@@ -14,6 +14,9 @@ from urllib.parse import unquote, urlsplit
 from inductoscope.server import sources
 from inductoscope.server.positions import Text
 
+_LARGEST_DATA = 1 << 20
+"""Bytes up to which a data file counts by what it says: a touched one is then the same as before."""
+
 _DRIVE = re.compile(r"/[A-Za-z]:")
 
 
@@ -78,6 +81,22 @@ class Documents:
 
     def _with(self, document: Document) -> Documents:
         return Documents({**self.by_path, document.path: document})
+
+
+def read_input(path: str) -> str | None:
+    """What a file of a program says: a Python file's text, of a data file its text or, where it is none or a large one,
+    its size and when it was written.  None when there is no such file."""
+    if path.endswith((".py", ".pyw")):
+        return read_source(path)
+    try:
+        status = Path(path).stat()
+        if status.st_size <= _LARGEST_DATA:
+            return Path(path).read_bytes().decode()
+    except OSError:
+        return None
+    except UnicodeDecodeError:
+        pass
+    return f"{status.st_size} bytes of {status.st_mtime_ns}"
 
 
 def read_source(path: str) -> str | None:

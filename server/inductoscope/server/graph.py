@@ -134,7 +134,7 @@ class Dependencies:
     def _contents_of(self, path: str) -> Contents | None:
         if path not in self._contents:
             source = self._read(path)
-            self._contents[path] = None if source is None else imports.read(source)
+            self._contents[path] = None if source is None else imports.read(source, path)
         return self._contents[path]
 
 

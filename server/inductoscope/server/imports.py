@@ -38,8 +38,10 @@ class Contents:
     imports: tuple[Import, ...]
 
 
-def read(source: str) -> Contents:
+def read(source: str, path: str = ".py") -> Contents:
     """The contents of a text; one that is no Python imports nothing, a large one is looked through line by line."""
+    if not path.endswith((".py", ".pyw")):
+        return Contents(meaning.of(source, None), ())
     if len(source) > meaning.LARGE:
         found = (meaning.parse(statement[0].strip()) for statement in _STATEMENT.finditer(source))
         imports = tuple(item for tree in found if tree is not None for item in _imports(tree))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from inductoscope.protocol.report import Place
 from inductoscope.server import recorded_inputs
 from inductoscope.server.clock import Clock
-from inductoscope.server.documents import Documents, read_source
+from inductoscope.server.documents import Documents, read_input, read_source
 from inductoscope.server.folders import Folders
 from inductoscope.server.positions import Text
 from inductoscope.server.programs import Programs
@@ -78,9 +78,9 @@ class State:
         return tuple(key for key, view in self.targets.items() if view.target.file in files)
 
     def read(self, path: str) -> str | None:
-        """The text of a file, unsaved text included."""
+        """What a file says, unsaved text included; see `read_input`."""
         document = self.documents.get(path)
-        return read_source(path) if document is None else document.text.source
+        return read_input(path) if document is None else document.text.source
 
     def differs_from_disk(self, path: str) -> bool:
         """Whether an open document says something else than its file."""
