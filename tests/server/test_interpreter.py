@@ -75,3 +75,9 @@ def test_one_that_is_named_and_not_there_is_a_sentence(tmp_path: Path, name: str
     with pytest.raises(InterpreterError) as caught:
         choose(tmp_path, path)
     assert str(caught.value) == message.format(path)
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_name_is_told_as_such(tmp_path: Path, empty: str) -> None:
+    with pytest.raises(InterpreterError, match="--python is empty"):
+        choose(tmp_path, empty)

@@ -52,6 +52,8 @@ def locate(text: str, setting: str) -> str:
 
     Raises `InterpreterError` naming `setting`.
     """
+    if not text.strip():
+        raise InterpreterError(f"{setting} is empty; name a Python interpreter, or leave it out to have one chosen.")
     path = Path(text).expanduser()
     if path.is_dir():
         found = in_environment(path)

@@ -15,6 +15,7 @@ import pytest
 from inductoscope.protocol.messages import Errand, FailureKind, Target, TargetKind
 from inductoscope.protocol.report import Rung
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerPool, nursery
+from inductoscope.server.workers import pool as pool_module
 from inductoscope.server.workers.nursery import suits
 from support.warm_stand_in import command
 
@@ -223,6 +224,21 @@ async def test_the_problem_of_an_interpreter_is_told_as_ever() -> None:
         outcome = await do(pool)
         assert outcome.failure is not None and outcome.failure.kind is FailureKind.NO_TORCH
         assert outcome.report.message == "no torch here"
+    finally:
+        await pool.close()
+
+
+@pytest.mark.parametrize("spare", [Spare.FORK, Spare.NONE])
+async def test_an_interpreter_that_hangs_while_it_starts_is_given_up_in_time(
+    spare: Spare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "START_ALLOWANCE_S", 0.5)
+    hanging = [sys.executable, "-c", "import time; time.sleep(600)"]
+    pool = WorkerPool("python", spare=spare, command=lambda read_fd, write_fd: hanging)
+    try:
+        outcome = await do(pool, timeout_s=0.5)
+        assert outcome.failure is not None and outcome.failure.kind is FailureKind.TIMEOUT
+        assert "did not get ready within 1 s" in outcome.failure.message
     finally:
         await pool.close()
 

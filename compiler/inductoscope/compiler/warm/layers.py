@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import site
 import sys
@@ -10,6 +11,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from inductoscope.compiler import loader
+from inductoscope.compiler.usercode import UserCode
 from inductoscope.protocol.messages import Layer, Warmed
 
 
@@ -24,12 +27,60 @@ class Made:
 def add(layer: Layer, cwd: str | None, place: Path) -> Made:
     """Add `layer` to this process; `place` is a folder for what has to be written."""
     before = threads()
-    if layer.device is None:
-        return Made((), Warmed((), why_unfit(before)))
-    from inductoscope.compiler.warm import rehearsal
+    if layer.device is not None:
+        from inductoscope.compiler.warm import rehearsal
 
-    unfit = rehearsal.compile_something(layer.device, place)
-    return Made((layer.device,), Warmed((), unfit or why_unfit(before)))
+        unfit = rehearsal.compile_something(layer.device, place)
+        return Made((layer.device,), Warmed((), unfit or why_unfit(before)))
+    if cwd is not None:
+        os.chdir(cwd)
+    known = frozenset(sys.modules)
+    unfit = _import(layer) or why_unfit(before)
+    new = {name.partition(".")[0] for name in frozenset(sys.modules) - known} - sys.stdlib_module_names
+    return Made(tuple(sorted(new)), Warmed(_own_files(known), unfit))
+
+
+def _import(layer: Layer) -> str | None:
+    """Import the modules as the program would; returns why a fork would not be as the program itself."""
+    import torch
+
+    file = Path(str(layer.file))
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
+    loader.extend_path(loader.module_name(file, text).root, file.parent, layer.search_paths)
+    torch.manual_seed(0)
+    before = _shared()
+    for name in layer.modules:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                return f"{name} cannot be imported ({error})"
+        except BaseException as error:
+            return f"{name} cannot be imported ({type(error).__name__}: {error})"
+    after = _shared()
+    changed = ", ".join(what for what, value in before.items() if after[what] != value)
+    return f"importing {', '.join(layer.modules)} changes {changed}" if changed else None
+
+
+def _shared() -> dict[str, object]:
+    """What imports should leave alone: a fork shares it with its parent, or finds it other than the program would."""
+    import torch
+
+    open_files = sorted(link.name for link in Path("/proc/self/fd").iterdir() if link.exists())
+    return {
+        "the open files": open_files,
+        "the working folder": str(Path.cwd()),
+        "the random numbers of torch": torch.get_rng_state().numpy().tobytes(),
+        "the state of CUDA": torch.cuda.is_initialized(),
+        "the number of threads": torch.get_num_threads(),
+    }
+
+
+def _own_files(known: frozenset[str]) -> tuple[str, ...]:
+    """The files of modules that are new and that somebody may be at work on."""
+    is_user = UserCode().is_user
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in frozenset(sys.modules) - known)
+    return tuple(sorted({file for file in files if isinstance(file, str) and is_user(file)}))
 
 
 def why_unfit(threads_before: int) -> str | None:

@@ -1,8 +1,10 @@
 """The warm processes of one interpreter: which there are, which one a run is forked from, and when they have to go.
 
 They form a tree: the first has imported torch, the next have compiled something for a device, the next have imported
-modules of the program.  A run never waits for a layer: it is forked from the deepest one that is ready and suits it,
-and what would have suited it better is made afterwards, for the next run.
+installed packages that a program imports, the last also those of its own modules that nobody is at work on.
+
+A run never waits for a layer: it is forked from the deepest one that is ready and suits it, and what would have suited
+it better is made afterwards, for the next run.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import asyncio
 import enum
 import logging
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,12 @@ from typing import Any
 from inductoscope.protocol.devices import DeviceKind
 from inductoscope.protocol.messages import Errand, Failure, Hello, Layer
 from inductoscope.protocol.report import Rung
-from inductoscope.server.workers import device, failures, warm
+from inductoscope.server import sources
+from inductoscope.server.workers import device, failures, prelude, warm
 from inductoscope.server.workers.command import WorkerCommand
 from inductoscope.server.workers.process import WorkerProcess
 from inductoscope.server.workers.run import RunRequest, greet
-from inductoscope.server.workers.warm import WarmError, WarmProcess
+from inductoscope.server.workers.warm import Stamp, WarmError, WarmProcess
 
 logger = logging.getLogger("inductoscope.warm")
 
@@ -32,6 +35,9 @@ IDLE_S = 1200.0
 
 TRY_AGAIN_S = 120.0
 """A layer that could not be made is not tried again for so long."""
+
+MOST_EDITED = 32
+"""Files that are taken for those that somebody is at work on, for as long as no others are."""
 
 MOST_LAYERS = 6
 """Warm processes of an interpreter beside the first; each costs some tens of MiB."""
@@ -115,6 +121,8 @@ class Nursery:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._forking = 0
+        self._readers = _Readers()
+        self._edited: dict[str, None] = {}
         self._closed = False
 
     async def fork(self, request: RunRequest, growth: Growth) -> WorkerProcess | Failure | Hello | None:
@@ -141,8 +149,9 @@ class Nursery:
         if self._unable is not None:
             self._forget(root)
             return None
-        chain = _chain(request, hello)
-        worker = await self._from_deepest(root, chain, request.cwd)
+        self._notice_changes(root)
+        chain = self._chain(request, hello)
+        worker = await self._from_deepest(root, chain, request)
         if worker is None:
             self._forget(root)
         elif growth is Growth.ALWAYS:
@@ -193,14 +202,35 @@ class Nursery:
                 logger.warning("processes of this interpreter are not forked: %s", error)
         return hello
 
-    async def _from_deepest(self, root: _Root, chain: tuple[Layer, ...], cwd: str | None) -> WorkerProcess | None:
+    def _notice_changes(self, root: _Root) -> None:
+        """Give up the layers that hold files as they no longer are: those are being edited."""
+        for key, node in list(root.layers.items()):
+            changed = node.process.changed() if node.process is not None else frozenset()
+            if changed and node.process is not None:
+                self._edited.update(dict.fromkeys(sorted(changed)))
+                del root.layers[key]
+                self._go(node.process.retire())
+        for file in list(self._edited)[:-MOST_EDITED]:
+            del self._edited[file]
+
+    def _chain(self, request: RunRequest, hello: Hello) -> tuple[Layer, ...]:
+        """What a run would best find ready, from the first layer to the last."""
+        if request.own is not None:
+            return ()
+        wanted = Layer(device=device.resolve(request.device, request.rung, hello))
+        file, roots = request.target.file, tuple(request.search_paths)
+        found = prelude.of(file, self._readers.of(request), roots, {*request.overlays, *self._edited})
+        modules = (Layer(None, names, file, roots) for names in dict.fromkeys((found.installed, found.own)) if names)
+        return (wanted, *modules)
+
+    async def _from_deepest(self, root: _Root, chain: tuple[Layer, ...], request: RunRequest) -> WorkerProcess | None:
         """A worker from the process that has most of `chain` ready."""
         for depth in range(len(chain), -1, -1):
             process = root.usable(chain[:depth])
-            if process is None:
+            if process is None or any(map(process.depends_on, request.overlays)):
                 continue
             try:
-                worker = await process.fork_worker(cwd)
+                worker = await process.fork_worker(request.cwd)
             except WarmError as error:
                 logger.warning("a warm process cannot fork: %s", error)
                 continue
@@ -254,10 +284,31 @@ class Nursery:
         task.add_done_callback(self._tasks.discard)
 
 
-def _chain(request: RunRequest, hello: Hello) -> tuple[Layer, ...]:
-    """What a run would best find ready, from the first layer to the last."""
-    wanted = device.resolve(request.device, request.rung, hello)
-    return (Layer(device=wanted),) if request.own is None else ()
+class _Readers:
+    """Texts of files as a run would have them, read again when a file changed."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Stamp, str | None]] = {}
+
+    def of(self, request: RunRequest) -> Callable[[str], str | None]:
+        """What reads a file for this run."""
+
+        def read(file: str) -> str | None:
+            if file in request.overlays:
+                return request.overlays[file]
+            kept = self._kept.get(file)
+            if kept is None or kept[0].changed():
+                kept = self._kept[file] = Stamp.of((file,)), _text(file)
+            return kept[1]
+
+        return read
+
+
+def _text(file: str) -> str | None:
+    try:
+        return sources.read_text(Path(file))
+    except sources.SourceError:
+        return None
 
 
 async def _layer(parent: WarmProcess, layer: Layer, cwd: str | None) -> WarmProcess | None:

@@ -17,9 +17,20 @@ from inductoscope.server.workers import failures, fallback
 from inductoscope.server.workers.command import WorkerCommand, bootstrap_command
 from inductoscope.server.workers.nursery import Growth, Nursery, suits
 from inductoscope.server.workers.process import WorkerProcess, start
-from inductoscope.server.workers.run import OnEvent, RunOutcome, RunRequest, converse, greet, unfinished
+from inductoscope.server.workers.run import (
+    START_TIMEOUT_S,
+    OnEvent,
+    RunOutcome,
+    RunRequest,
+    converse,
+    greet,
+    unfinished,
+)
 
 logger = logging.getLogger("inductoscope.pool")
+
+START_ALLOWANCE_S = 30.0
+"""What a run's time limit is exceeded by while its worker starts: importing torch is not the program's doing."""
 
 
 class Spare(enum.Enum):
@@ -46,6 +57,13 @@ class _Started:
 
     def serves(self, cwd: str | None) -> bool:
         return self.cwd == cwd and self.worker.alive
+
+
+async def _within(limit: float, started: _Started) -> Hello | Failure:
+    try:
+        return await asyncio.wait_for(asyncio.shield(started.hello), limit)
+    except asyncio.TimeoutError:
+        return failures.silent_start(limit, started.worker.tail)
 
 
 class WorkerPool:
@@ -86,14 +104,17 @@ class WorkerPool:
         async with self._slots:
             if self._closed:
                 return unfinished(request, failures.pool_closed())
+            limit = min(START_TIMEOUT_S, request.timeout_s + START_ALLOWANCE_S)
             try:
-                started = await self._get(request)
+                started = await asyncio.wait_for(self._get(request), limit)
+            except asyncio.TimeoutError:
+                return unfinished(request, failures.silent_start(limit, ()))
             except OSError as error:
                 return unfinished(request, failures.no_interpreter(self.interpreter, error))
             if not isinstance(started, _Started):
                 return started
             try:
-                hello = await started.hello
+                hello = await _within(limit, started)
                 if isinstance(hello, Failure):
                     return unfinished(request, hello)
                 if self._more() and not started.forked:
