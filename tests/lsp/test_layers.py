@@ -8,7 +8,9 @@ from pathlib import Path
 import inductoscope.server.app
 
 SERVER = Path(inductoscope.server.app.__file__).parent
-SPEAKERS = {"app.py", "artifact_endpoints.py", "editor.py", "endpoints.py", "to_lsp.py", "transport.py"}
+SPEAKERS = {"app.py", "editor.py", "transport.py", "to_lsp.py", "artifacts_to_lsp.py"} | {
+    f"{kind}endpoints.py" for kind in ("", "artifact_", "command_")
+}
 
 
 def imported(file: Path) -> set[str]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from inductoscope.protocol.report import Finding, Rung, Severity
-from inductoscope.server import to_lsp
+from inductoscope.server import artifacts_to_lsp, to_lsp
 from inductoscope.server.features.highlighting import Word, WordKind
 from inductoscope.server.features.inlay_hints import InlayHint
 from inductoscope.server.positions import Encoding, Text
@@ -68,10 +68,10 @@ def test_a_finding_over_several_lines(lines: list[str], encoding: Encoding, data
 def test_a_reference_is_where_it_stands(drawn: tuple[list[str], int, int, int], encoding: Encoding) -> None:
     lines, number, start, end = drawn
     here = where(lines, encoding)
-    span = to_lsp.stretch(Text("\n".join(lines)), number, start, end, here)
+    span = artifacts_to_lsp.stretch(Text("\n".join(lines)), number, start, end, here)
     assert cut(lines[number - 1], span.start.character, span.end.character, encoding) == lines[number - 1][start:end]
-    assert to_lsp.contains(span, span.start) and to_lsp.contains(span, span.end)
-    assert not to_lsp.contains(span, types.Position(span.end.line, span.end.character + 1))
+    assert artifacts_to_lsp.contains(span, span.start) and artifacts_to_lsp.contains(span, span.end)
+    assert not artifacts_to_lsp.contains(span, types.Position(span.end.line, span.end.character + 1))
 
 
 @given(stretches(), st.sampled_from(Encoding))
@@ -91,13 +91,13 @@ def test_words_are_told_by_their_distances(lines: list[str], encoding: Encoding,
             Word(number, start, end, data.draw(st.sampled_from(WordKind)))
             for start, end in zip(ends[::2], ends[1::2], strict=False)
         ]
-    told = to_lsp.tokens(words, Text("\n".join(lines)), encoding).data
+    told = artifacts_to_lsp.tokens(words, Text("\n".join(lines)), encoding).data
     line_at, start_at, seen = 0, 0, []
     for index in range(0, len(told), 5):
         lines_on, starts_on, length, kind, modifiers = told[index : index + 5]
         start_at = starts_on + (start_at if lines_on == 0 else 0)
         line_at += lines_on
         text = cut(lines[line_at], start_at, start_at + length, encoding)
-        seen.append((line_at + 1, text, to_lsp.LEGEND.token_types[kind]))
+        seen.append((line_at + 1, text, artifacts_to_lsp.LEGEND.token_types[kind]))
         assert modifiers == 0
     assert seen == [(word.line, lines[word.line - 1][word.start : word.end], word.kind.value) for word in words]

@@ -17,7 +17,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from inductoscope.protocol import codec
-from inductoscope.server import extensions, to_lsp
+from inductoscope.server import artifacts_to_lsp, extensions, to_lsp
 from inductoscope.server.editor import LspEditor
 from inductoscope.server.extensions import ARTIFACT_SCHEME
 from inductoscope.server.features import artifacts, explore, highlighting, languages, outline
@@ -54,7 +54,9 @@ class ArtifactEndpoints:
         }
         for method, handler in handlers.items():
             self._server.feature(method)(functools.partial(handler))
-        self._server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, to_lsp.LEGEND)(functools.partial(self.words))
+        self._server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, artifacts_to_lsp.LEGEND)(
+            functools.partial(self.words)
+        )
 
     def registrations(self) -> list[types.Registration]:
         """What a client is to send for generated documents, where it lets itself be told so later."""
@@ -65,7 +67,7 @@ class ArtifactEndpoints:
             types.TEXT_DOCUMENT_FOLDING_RANGE: types.FoldingRangeRegistrationOptions(document_selector=selector),
             types.TEXT_DOCUMENT_DOCUMENT_LINK: types.DocumentLinkRegistrationOptions(document_selector=selector),
             to_lsp.SEMANTIC_TOKENS: types.SemanticTokensRegistrationOptions(
-                to_lsp.LEGEND, document_selector=selector, full=True
+                artifacts_to_lsp.LEGEND, document_selector=selector, full=True
             ),
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT: types.TextDocumentContentRegistrationOptions(
                 schemes=[ARTIFACT_SCHEME], id="content"
@@ -92,8 +94,9 @@ class ArtifactEndpoints:
             return None  # other documents belong to other servers
         text, where = await self._text(snapshot, address), self._editor.where(snapshot)
         at = params.position
-        for reference, spot in artifacts.named(snapshot, address, text):
-            if to_lsp.contains(to_lsp.stretch(Text(text), reference.line, reference.start, reference.end, where), at):
+        for one, spot in artifacts.named(snapshot, address, text):
+            stretch = artifacts_to_lsp.stretch(Text(text), one.line, one.start, one.end, where)
+            if artifacts_to_lsp.contains(stretch, at):
                 return [to_lsp.location(spot, where)]
         found = await asyncio.to_thread(artifacts.origins, snapshot, address, at.line + 1)
         if not found:
@@ -110,8 +113,8 @@ class ArtifactEndpoints:
         text = await self._text(self._session.snapshot(), address)
         found = outline.symbols(languages.of(address.name), text)
         if self._editor.profile.nested_symbols:
-            return [to_lsp.symbol(one, Text(text), self._editor.profile.encoding) for one in found]
-        return to_lsp.flat_symbols(found, params.text_document.uri)
+            return [artifacts_to_lsp.symbol(one, Text(text), self._editor.profile.encoding) for one in found]
+        return artifacts_to_lsp.flat_symbols(found, params.text_document.uri)
 
     async def folds(self, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
         """What can be folded in a document."""
@@ -119,7 +122,7 @@ class ArtifactEndpoints:
         if address is None:
             return None
         text = await self._text(self._session.snapshot(), address)
-        return [to_lsp.fold(one) for one in outline.folds(languages.of(address.name), text)]
+        return [artifacts_to_lsp.fold(one) for one in outline.folds(languages.of(address.name), text)]
 
     async def links(self, params: types.DocumentLinkParams) -> list[types.DocumentLink] | None:
         """What a document names."""
@@ -128,7 +131,9 @@ class ArtifactEndpoints:
             return None
         text, where = await self._text(snapshot, address), self._editor.where(snapshot)
         lines = Text(text)
-        return [to_lsp.link(one, spot, lines, where) for one, spot in artifacts.named(snapshot, address, text)]
+        return [
+            artifacts_to_lsp.link(one, spot, lines, where) for one, spot in artifacts.named(snapshot, address, text)
+        ]
 
     async def words(self, params: types.SemanticTokensParams) -> types.SemanticTokens | None:
         """What the words of a document are, in languages that editors do not know."""
@@ -137,7 +142,7 @@ class ArtifactEndpoints:
             return None
         text = await self._text(self._session.snapshot(), address)
         found = highlighting.words(languages.of(address.name), text)
-        return to_lsp.tokens(found, Text(text), self._editor.profile.encoding)
+        return artifacts_to_lsp.tokens(found, Text(text), self._editor.profile.encoding)
 
     async def lines(self, params: Any) -> dict[str, Any]:
         """All lines of a kernel's document with where they come from."""
