@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands.add_parser("run", help="run a program unchanged, and say what was compiled in it"))
     _add_trace(commands.add_parser("trace", help="read what a run wrote with TORCH_TRACE"))
     commands.add_parser("serve", help="serve an editor over LSP", add_help=False)
+    _add_sweep(commands.add_parser("sweep", help="measure many combinations on a Ray cluster"))
     _add_devices(commands.add_parser("devices", help="list what can be compiled for, or record this machine's GPU"))
     _add_cache(commands.add_parser("cache", help="what is kept between runs, and to remove it"))
     commands.add_parser("version", help="print the version").set_defaults(command=_version)
@@ -148,6 +149,13 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
 
     cache_command.add_arguments(parser)
     parser.set_defaults(command=cache_command.run)
+
+
+def _add_sweep(parser: argparse.ArgumentParser) -> None:
+    from inductoscope.server.sweep import command
+
+    command.add_arguments(parser)
+    parser.set_defaults(command=command.run)
 
 
 def _add_devices(parser: argparse.ArgumentParser) -> None:

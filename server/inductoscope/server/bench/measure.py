@@ -105,7 +105,7 @@ class Session:
         """The revision, the work tree, the work tree, the revision: a drift of the machine cancels out."""
         old = _same(job, earlier, then)
         first = await self._measured(runs, old, mode)
-        if first.failure is not None or first.report.benchmark is None or first.report.benchmark.refused is not None:
+        if first.report.benchmark is None or first.report.benchmark.compiled is None:
             raise CheckError(f"{job.target.name} cannot be measured as of {then.name}: {first.report.message}")
         now = await self._measured(runs, job, mode)
         again = await self._measured(runs, job, mode)
