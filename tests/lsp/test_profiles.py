@@ -341,3 +341,33 @@ async def test_what_was_pushed_outlives_a_change_of_folders(tmp_path: Path) -> N
         assert [params["diagnostics"] for params in client.take("textDocument/publishDiagnostics")] == []
         client.notify("workspace/didChangeConfiguration", {"settings": {}})
         assert len((await client.next("textDocument/publishDiagnostics"))["diagnostics"]) == 1
+
+
+async def test_each_folder_has_settings_of_its_own(tmp_path: Path) -> None:
+    folders = {name: tmp_path / name for name in ("one", "two")}
+    for folder in folders.values():
+        folder.mkdir()
+    devices = {folders["one"].as_uri(): "cpu", folders["two"].as_uri(): "sim:A100", None: "sim:H200"}
+
+    def settings(params: Any) -> Any:
+        return [{"device": devices[item.get("scopeUri")]} for item in params["items"]]
+
+    capabilities = {"workspace": {"configuration": True, "workspaceFolders": True}}
+    answers = {"workspace/configuration": settings}
+    async with strict_client(folders["one"], capabilities, report, answers) as (client, _):
+        await client.next("workspace/configuration")
+        added = {"uri": folders["two"].as_uri(), "name": "two"}
+        client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [added], "removed": []}})
+        asked = await client.next("workspace/configuration")
+        assert [item.get("scopeUri") for item in asked["items"]] == [
+            None,
+            *(path.as_uri() for path in folders.values()),
+        ]
+        seen = []
+        for folder in folders.values():
+            talk = Talk(client, folder)
+            await talk.open()
+            explored = await client.request("inductoscope/explore", {"uri": talk.uri})
+            seen.append(explored["targets"][0]["report"]["device"])
+        assert seen == ["cpu", "sim:A100"]
+        talk.read_everything()

@@ -84,6 +84,7 @@ class StrictClient:
 
     def __init__(self, capabilities: Any, reader: asyncio.StreamReader, writer: Any) -> None:
         self.capabilities = capabilities
+        self.answers = dict(ANSWERS)
         self.unread: list[tuple[str, Any]] = []
         self.violations: list[str] = []
         self._arrived = asyncio.Condition()
@@ -155,7 +156,7 @@ class StrictClient:
                 one["method"] for one in params["registrations"] if not self._can_register(one["method"])
             ]
         if "id" in message:
-            self._send({"id": message["id"], "result": ANSWERS.get(method, lambda _: None)(params)})
+            self._send({"id": message["id"], "result": self.answers.get(method, lambda _: None)(params)})
 
     def _can_register(self, method: str) -> bool:
         area, _, name = method.partition("/")
@@ -164,9 +165,15 @@ class StrictClient:
 
 @contextlib.asynccontextmanager
 async def strict_client(
-    folder: Path, capabilities: Any, report: Callable[[RunRequest], TargetReport], **options: Any
+    folder: Path,
+    capabilities: Any,
+    report: Callable[[RunRequest], TargetReport],
+    answers: dict[str, Callable[[Any], Any]] | None = None,
 ) -> AsyncIterator[tuple[StrictClient, Any]]:
-    """A client of a server for `folder`, and what `initialize` answered; leaving looks at what was sent."""
+    """A client of a server for `folder`, and what `initialize` answered; leaving looks at what was sent.
+
+    `answers` are those of the client to requests of the server, by method.
+    """
     to_server, from_client = os.pipe()
     to_client, from_server = os.pipe()
 
@@ -185,6 +192,7 @@ async def strict_client(
     )
     with os.fdopen(from_client, "wb") as writer:
         client = StrictClient(capabilities, reader, writer)
+        client.answers |= answers or {}
         answer = await client.request(
             "initialize",
             {
@@ -192,7 +200,7 @@ async def strict_client(
                 "rootUri": folder.as_uri(),
                 "workspaceFolders": [{"uri": folder.as_uri(), "name": folder.name}],
                 "capabilities": capabilities,
-                "initializationOptions": {"settings": {"device": "sim:H200"}, **options},
+                "initializationOptions": {"settings": {"device": "sim:H200"}},
             },
         )
         client.notify("initialized", {})
