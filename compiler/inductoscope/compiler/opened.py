@@ -16,6 +16,9 @@ from typing import Any
 MOST = 200
 """Files that are told of: a program that reads more reads a data set, which decides nothing."""
 
+_SYSTEM = {"proc", "sys", "dev", "etc", "usr"}
+"""Folders at the root that hold no user's data."""
+
 _WRITING = os.O_WRONLY | os.O_RDWR
 
 
@@ -49,7 +52,7 @@ class Opened:
         for path in found:
             parts = Path(path).parts
             hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
-            system = parts[1:2] in (["proc"], ["sys"], ["dev"], ["etc"], ["usr"])
+            system = parts[1] in _SYSTEM
             if not hidden and not system and path not in written and os.path.isfile(path) and is_user(path):  # noqa: PTH113
                 yield path
 
