@@ -52,7 +52,7 @@ class Opened:
         for path in found:
             parts = Path(path).parts
             hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
-            system = parts[1] in _SYSTEM
+            system = not _SYSTEM.isdisjoint(parts[1:2])
             if not hidden and not system and path not in written and os.path.isfile(path) and is_user(path):  # noqa: PTH113
                 yield path
 
