@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -54,6 +55,19 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, capsys: pytest.CaptureFixtu
     status, said = sentence(path, capsys)
     assert status == 2
     assert "Permission denied" in said
+
+
+def test_what_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.log")
+    assert "neither a file nor a folder" in sentence(tmp_path / "pipe.log", capsys)[1]
+    assert "No trace was found" in sentence(tmp_path, capsys)[1]
+    assert "neither a file nor a folder" in sentence(Path("/dev/zero"), capsys)[1]
+
+
+def test_a_compressed_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.log.gz"
+    path.write_bytes(gzip.compress(START.encode()))
+    assert sentence(path, capsys) == (2, f"inductoscope: {path} is compressed with gzip; unpack it first.")
 
 
 def test_a_folder_with_thousands_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,8 @@ KEPT_RUNS = 20
 """Recordings that are kept, the latest ones, where no folder is named."""
 
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # as shells say that there is no such program, or that it cannot be run
-_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")  # of those that the operating system has
+_LEFT_TO_THE_PROGRAM = ("SIGINT", "SIGQUIT")  # a terminal sends them to the program, too
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -129,9 +130,8 @@ def _execute(command: Sequence[str], folder: Path, live: Growing | None) -> int:
     def pass_on(number: int, _: FrameType | None) -> None:
         process.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the program, too
-    before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    before = {number: signal.signal(number, pass_on) for number in _numbers(_PASSED_ON)}
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in _numbers(_LEFT_TO_THE_PROGRAM)}
     try:
         if live is not None:
             _tell_live(process, folder, live)
@@ -139,6 +139,10 @@ def _execute(command: Sequence[str], folder: Path, live: Growing | None) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _numbers(names: Sequence[str]) -> list[signal.Signals]:
+    return [signal.Signals[name] for name in names if name in signal.Signals.__members__]
 
 
 def _tell_live(process: subprocess.Popen[bytes], folder: Path, growing: Growing) -> None:

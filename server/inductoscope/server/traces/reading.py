@@ -22,6 +22,13 @@ MOST_FILES = 4096
 """Files of a folder that are read; a folder of traces has one for each process."""
 
 _PEEK = 1 << 16
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+}
 _SUFFIXES = (".log", ".txt", ".out", ".err", "")
 
 
@@ -114,8 +121,13 @@ def files(path: Path) -> tuple[Path, ...]:
             return found
         if not path.exists():
             raise TraceError(f"{path} does not exist.")
-        with path.open("rb"):
-            return (path,)
+        if not path.is_file():
+            raise TraceError(f"{path} is neither a file nor a folder; write what comes from it into a file first.")
+        with path.open("rb") as file:
+            start = file.read(6)
+        if packed := next((name for magic, name in _PACKED.items() if start.startswith(magic)), None):
+            raise TraceError(f"{path} is compressed with {packed}; unpack it first.")
+        return (path,)
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror or error}.") from None
 
@@ -141,8 +153,10 @@ def _raise(error: OSError) -> None:
 
 
 def has_records(path: Path) -> bool:
-    """Whether a file begins like one with records, or is empty as one that is about to be written."""
+    """Whether a file begins like one with records."""
     try:
+        if not path.is_file():  # to open a pipe may take for ever
+            return False
         with path.open("rb") as file:
             start = file.read(_PEEK)
     except OSError as error:
