@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from inductoscope.server import to_lsp
 from inductoscope.server.features import actions, fixes
 from inductoscope.server.features.actions import ActionKind
+from inductoscope.server.positions import Encoding
+from inductoscope.server.to_lsp import Profile, Where
 from support.fixing import apply
 from support.session import Harness, found
 
@@ -122,3 +127,35 @@ async def test_the_comment_for_inputs_goes_above_the_decorators() -> None:
     assert edit.start == edit.end == (4, 0)
     assert edit.text.startswith("# inductoscope: ") and edit.text.endswith("\n")
     assert not fix.preferred and not fixes.all_safe(snapshot, PATH)
+
+
+async def test_what_clients_get_counts_in_their_units_and_leaves_out_what_is_disabled() -> None:
+    h = Harness()
+    text = """
+        import torch
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                y = {"😀": x}["😀"].max().item()  # <read>
+                return x / max(y, 1.0)
+
+        def get_inputs():
+            return [torch.ones(2)]
+    """
+    lines = h.open(text)
+    source = h.session.snapshot().documents.by_path[PATH].text
+    column = source.line(lines["read"]).index("{")
+    end = source.line(lines["read"]).index("()  #") + 2
+    broken = found(lines["read"], "read", column=column, end_column=end, id="GB0124", hints=(CAPTURE,))
+    (await h.runner.next()).finish(broken)
+    snapshot = await h.settled()
+    client = Profile(encoding=Encoding.UTF16)
+    where = Where(lambda path: f"file://{path}", lambda path: snapshot.documents.by_path[path].text, client.encoding)
+    quick = [item for item in actions.actions(snapshot, PATH, lines["read"], lines["read"]) if item.fix is not None]
+    sent = [to_lsp.code_action(item, where, client) for item in quick if item.kind is ActionKind.QUICK_FIX]
+    assert [action.is_preferred for action in sent] == [True, None]
+    assert sent[1].edit is not None and sent[1].edit.changes is not None
+    (edit,) = sent[1].edit.changes[f"file://{PATH}"]
+    assert (edit.range.start.character, edit.range.end.character) == (column, end + 2)
+    disabled = to_lsp.code_action(dataclasses.replace(quick[0], disabled="because"), where, client)
+    assert disabled.edit is None and disabled.disabled is not None and disabled.disabled.reason == "because"

@@ -429,6 +429,7 @@ def test_once_done_it_is_not_offered_again(row: Row) -> None:
         ("y = x\nif x.all():\n    y = x + 1\nelif x.any():\n    y = x - 1\nreturn y", "x.any()", "`elif`"),
         ("y = x\nif x.any():\n    y = g(x.add_(1))\nreturn y", "x.any()", "in place"),
         ("n = x.max().item()\nreturn x[:n]", "x.max().item()", "bound of a slice in line 5"),
+        ("n = x.max().item()\nm = n * self.stride\nreturn x[:m]", "x.max().item()", "bound of a slice in line 6"),
         ("n = x.max().item()\nreturn torch.zeros(n)", "x.max().item()", "`zeros` in line 5 needs a number"),
         ("n = x.max().item()\nreturn x, n", "x.max().item()", "returned to the caller"),
         ("n = x.max().item()\nself.peak = n\nreturn x", "x.max().item()", "kept outside"),
@@ -466,8 +467,23 @@ def test_a_text_over_several_lines_is_not_indented() -> None:
         ("y = self.inner(x)", "self.inner(x)"),
         ("for i in range(n): x = x + i", "range(n)"),
         ("y = x.tolist()", "x.tolist()"),
+        ("self.graph_break()", "self.graph_break()"),
+        ("import os; y = os.path.exists('a')", "os.path.exists('a')"),
     ],
 )
 def test_what_no_cause_knows_gets_nothing(statement: str, marked: str) -> None:
     before = f"import torch\ndef f(x, n):\n    {statement}\n    return x\n"
     assert offered(before, finding_at(before, marked), X_IS_TENSOR) == []
+
+
+@pytest.mark.parametrize("kind", ["GB0007", "GB0059", "GB0156"])
+def test_a_branch_is_rewritten_only_for_breaks_at_its_condition(kind: str) -> None:
+    before = "import torch\ndef f(x):\n    if self.known(x):\n        x = x + 1\n    return x\n"
+    assert offered(before, finding_at(before, "self.known(x)", id=kind), X_IS_TENSOR) == []
+
+
+def test_options_from_elsewhere_are_not_added_to() -> None:
+    before = head("@torch.compile(**options)\ndef f(x):\n    return x\n")
+    message = "the guard `tensor 'x' size mismatch at index 0. expected 3, actual 4` failed"
+    (reason,) = reasons(before, finding_at(before, "def f(x):", "recompile", message=message))
+    assert "from elsewhere" in reason

@@ -242,6 +242,12 @@ class Code:
                         return alias.asname or name, ()
         return name, (self._import(f"from {module} import {name}"),)
 
+    def is_imported(self, name: str) -> bool:
+        """Whether a name is imported by a statement of the module's own, above its first definition."""
+        imports = [item for item in self._leading(ast.Import | ast.ImportFrom) if not _is_future(item)]
+        aliases = [alias for item in imports if isinstance(item, ast.Import | ast.ImportFrom) for alias in item.names]
+        return any((alias.asname or alias.name.partition(".")[0]) == name for alias in aliases)
+
     def fresh(self, name: str) -> str:
         """`name`, or the first of `name_2`, `name_3`… that the file does not use."""
         used = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}

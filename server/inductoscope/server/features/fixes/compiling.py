@@ -26,6 +26,11 @@ class Site:
         keywords = self.node.keywords if isinstance(self.node, ast.Call) else []
         return next((item for item in keywords if item.arg == "dynamic"), None)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is given arguments that stand elsewhere (`**options`), among which `dynamic` can be."""
+        return isinstance(self.node, ast.Call) and any(item.arg is None for item in self.node.keywords)
+
     def made_dynamic(self, code: Code) -> Edit:
         """With `dynamic=True`."""
         if self.dynamic is not None:

@@ -29,7 +29,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     code, statement = problem.code, problem.statement
     for call in problem.calls():
         root = code.dotted(call.func).partition(".")[0]
-        imported = _root(call.func) in code.module.imports
+        imported = code.is_imported(_root(call.func))
         if not imported or root in _CHANGING or isinstance(statement, ast.Expr) or code.function_of(call) is None:
             continue
         if not all(map(_never_changes, [*call.args, *(item.value for item in call.keywords)])):

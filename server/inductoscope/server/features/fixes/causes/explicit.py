@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from inductoscope.server.features.fixes.model import Proposal, refused, same
 from inductoscope.server.features.fixes.problem import Problem
 
+_NAMES = ("torch._dynamo.graph_break", "torch._dynamo.decorators.graph_break")
 _TITLE = "Remove the graph break that is asked for here"
 
 
@@ -16,7 +17,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     statement, code = problem.statement, problem.code
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return
-    if code.dotted(statement.value.func).rpartition(".")[2] != "graph_break":
+    if code.dotted(statement.value.func) not in _NAMES:
         return
     if code.stands_alone(statement):
         yield same(_TITLE, code.without(statement))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inductoscope.server.features.fixes.model import Proposal, changes, refused, words
 from inductoscope.server.features.fixes.problem import Problem
-from inductoscope.server.features.fixes.values import bound_by
+from inductoscope.server.features.fixes.values import Kind, bound_by
 
 _TITLE = "keep the tensor instead of reading a number (no gradient flows through it, as before; its type counts)"
 _MATH = words(
@@ -80,24 +80,31 @@ def _rewritten(problem: Problem, call: ast.Call, kept: str) -> Iterator[Proposal
 
 def _needs_number(problem: Problem, call: ast.Call) -> str | None:
     """Why what is read has to be a number, or None where a tensor of one element does the same."""
-    places = [call, *_later_uses(problem, call)]
-    for place in places:
+    waiting: list[ast.expr] = [call]
+    seen: set[ast.expr] = set()
+    while waiting:
+        place = waiting.pop()
         reason = _use(problem, place)
         if reason is not None:
             return reason
+        later = [use for use in _later_uses(problem, place) if use not in seen]
+        seen.update(later)
+        waiting += later
     return None
 
 
-def _later_uses(problem: Problem, call: ast.Call) -> Iterator[ast.expr]:
-    """The reads of the name that the number is put into."""
-    statement = problem.code.parents.get(call)
+def _later_uses(problem: Problem, place: ast.expr) -> Iterator[ast.expr]:
+    """The reads of the names that the number, or what is computed from it alone, is put into."""
     function = problem.function
-    if not isinstance(statement, ast.Assign | ast.AnnAssign) or function is None:
-        return
-    names = bound_by(statement)
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
-            yield node
+    for outer in problem.code.ancestors(place):
+        if isinstance(outer, ast.expr) and problem.values.is_tensor(outer):
+            return
+        if isinstance(outer, ast.stmt):
+            names = bound_by(outer) if isinstance(outer, ast.Assign | ast.AnnAssign | ast.AugAssign) else set()
+            for node in ast.walk(function) if function and names else ():
+                if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+                    yield node
+            return
 
 
 def _use(problem: Problem, node: ast.expr) -> str | None:
@@ -108,7 +115,7 @@ def _use(problem: Problem, node: ast.expr) -> str | None:
         reason = _in_expression(problem, outer, inner)
         if reason is not None:
             return reason
-        if _makes_tensor(problem, outer):
+        if _makes_tensor(problem, outer, inner):
             return None
         inner = outer
     return None
@@ -145,11 +152,12 @@ def _in_expression(problem: Problem, outer: ast.AST, inner: ast.AST) -> str | No
     return None
 
 
-def _makes_tensor(problem: Problem, node: ast.AST) -> bool:
+def _makes_tensor(problem: Problem, node: ast.AST, number: ast.AST) -> bool:
     """Whether the number goes into a tensor here: what becomes of that is no longer the number's business."""
-    if isinstance(node, ast.BinOp):
-        return problem.values.is_tensor(node.left) or problem.values.is_tensor(node.right)
-    return False
+    if not isinstance(node, ast.BinOp):
+        return False
+    other = node.right if number is node.left else node.left
+    return problem.values.kind(other) in (Kind.TENSOR, Kind.UNKNOWN)
 
 
 def _called(problem: Problem, call: ast.Call, argument: ast.AST) -> str | None:

@@ -32,6 +32,8 @@ def made_dynamic(problem: Problem) -> Iterator[Proposal]:
     if not found:
         reason = "torch.compile is not applied to it in this file: pass dynamic=True where it is."
         yield refused(_TITLE, reason)
+    elif any(site.is_open for site in found):
+        yield refused(_TITLE, "torch.compile is given its options from elsewhere: put dynamic=True among those.")
     elif not all(_is_true(site.dynamic) for site in found):
         yield same(_TITLE, *(site.made_dynamic(code) for site in found))
 

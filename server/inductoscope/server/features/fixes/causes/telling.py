@@ -81,12 +81,10 @@ def _later(problem: Problem, call: ast.Call, torch: str) -> Iterator[Proposal]:
     """Dynamo can move a call behind the graph whose arguments are tensors, constants and their formatting."""
     code = problem.code
     name = code.dotted(call.func)
-    if (
-        problem.finding.code != "graph-break"
-        or name not in _MOVABLE
-        or call.keywords
-        or not all(map(_can_be_moved, call.args))
-    ):
+    if problem.finding.code != "graph-break" or name not in _MOVABLE:
+        return
+    root = name.partition(".")[0]
+    if (root != name and not code.is_imported(root)) or call.keywords or not all(map(_can_be_moved, call.args)):
         return
     at = code.at_top(f"{torch}._dynamo.config.reorderable_logging_functions.add({code.text(call.func)})")
     if at is not None:
