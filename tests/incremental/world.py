@@ -1,8 +1,8 @@
 """A session over real files, with a worker that compiles by reading: what it finds follows from the texts alone.
 
-A call of `print` in the program breaks the graph on its line; `load("name")` imports a file that reading does not see
-and `data("name")` opens one; the name `CRASH` kills the worker, `HANG` keeps it busy.  So any two sessions that end
-with the same texts must show the same, however they got there.
+A call of `print` in the program breaks the graph on its line; `load("name")` imports a file that reading does not see,
+`data("name")` opens one, and `unseen("name")` does so without anybody knowing; the name `CRASH` kills the worker, `HANG`
+keeps it busy.  So any two sessions that end with the same texts must show the same, however they got there.
 """
 
 from __future__ import annotations
@@ -124,6 +124,8 @@ class Reader:
             tree = _parse(Path(path).read_text() if text is None else text)
             yield path, tree
             found = {str(Path(path).parent / f"{name}.py") for name in _imported(tree)} - seen
+            if any("CRASH" in _read(path, name) for name in _calls("unseen", tree)):
+                yield "", ast.parse("CRASH")
             seen |= found
             waiting += found
 
@@ -227,6 +229,10 @@ class World:
 
     def shown(self, name: str) -> list[tuple[int, str]]:
         return self.editor.messages(self.path(name))
+
+
+def _read(beside: str, name: str) -> str:
+    return (Path(beside).parent / f"{name}.py").read_text()
 
 
 def _parse(text: str) -> ast.Module:

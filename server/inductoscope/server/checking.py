@@ -85,7 +85,9 @@ class Checking:
             if plan is not None and plan.fingerprint == fingerprint:
                 continue
             settled = view.settled
-            if settled is not None and settled.fingerprint == fingerprint:
+            if view.retry == fingerprint:
+                self.request(key, Purpose.CHECK, cause(view), Answer.NEW)
+            elif settled is not None and settled.fingerprint == fingerprint:
                 self._end(key, "the last answer holds again")
                 self._state.targets[key] = runs.relaid(self._state.targets[key], fingerprint, now)
             elif (undone := runs.undone(view, fingerprint)) is not None:

@@ -76,20 +76,22 @@ def finished(view: TargetView, plan: Plan, outcome: RunOutcome, now: float) -> T
     if plan.purpose is Purpose.MEASURE:
         return replace(view, measured=Measurement(result, outcome.failure))
     if outcome.failure is not None or outcome.report.status is Status.FAILED:
-        return replace(view, failed=result, failure=outcome.failure)
-    return replace(view, good=result, before=view.good, failed=None, failure=None)
+        return replace(view, failed=result, failure=outcome.failure, retry="")
+    return replace(view, good=result, before=view.good, failed=None, failure=None, retry="")
 
 
 def to_retry(view: TargetView) -> TargetView:
     """After its file was saved: somebody wants to see whether what failed works now, changed or not."""
-    return view if view.failed is None else replace(view, failed=replace(view.failed, fingerprint=""))
+    return view if view.failed is None else replace(view, retry=view.failed.fingerprint)
 
 
 def undone(view: TargetView, fingerprint: str) -> TargetView | None:
-    """With the run before the last one in its place, where that was about the program named; None where it was not."""
-    if view.before is None or view.before.fingerprint != fingerprint:
-        return None
-    return replace(view, good=view.before, before=view.good, failed=None, failure=None)
+    """With the last good answer about the program named in its place again; None where there is none."""
+    if view.good is not None and view.good.fingerprint == fingerprint:
+        return replace(view, failed=None, failure=None, retry="")
+    if view.before is not None and view.before.fingerprint == fingerprint:
+        return replace(view, good=view.before, before=view.good, failed=None, failure=None, retry="")
+    return None
 
 
 def relaid(view: TargetView, fingerprint: str, now: Callable[[str], Text | None]) -> TargetView:

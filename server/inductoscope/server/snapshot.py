@@ -70,7 +70,8 @@ class TargetView:
 
     `good` is the last run that came through, and stays until the next one does; `before` is the one that came through
     before it; `failed` is a later run that did not; `current` is what a run that is still going has found so far.
-    `cause` says why it is run now, or was last; `took_s` is how many seconds the last run took.
+    `cause` says why it is run now, or was last; `took_s` is how many seconds the last run took; `retry` names a program
+    that is to be run again although it failed.
     """
 
     scanned: ScannedTarget
@@ -84,6 +85,7 @@ class TargetView:
     measured: Measurement | None = None
     cause: str = ""
     took_s: float = 0.0
+    retry: str = ""
 
     @property
     def target(self) -> Target:

@@ -94,10 +94,10 @@ class State:
         """
         known = self.programs.files | self.folders.project_files(self.files) | self.documents.by_path.keys()
         folders = tuple(f"{path}{os.sep}" for path in paths & ancestors(known))
-        inside = {file for file in known if file.startswith(folders)} if folders else set()
-        return inside | {
+        inside = frozenset(file for file in known if file.startswith(folders)) if folders else frozenset()
+        return inside.union(
             path for path in paths if path in known or path.endswith(".py") or self.folders.is_project_file(path)
-        }
+        )
 
     def changed(self, paths: frozenset[str]) -> None:
         """These files say something else, came into being or are gone."""
