@@ -1,7 +1,7 @@
 """A session over real files, with a worker that compiles by reading: what it finds follows from the texts alone.
 
 A call of `print` in the program breaks the graph on its line; `load("name")` imports a file that reading does not see,
-`data("name")` opens one, and `unseen("name")` does so without anybody knowing; the name `CRASH` kills the worker, `HANG`
+`data("name")` opens one, `unseen("name")` does so without anybody knowing; the name `CRASH` kills the worker, `HANG`
 keeps it busy.  So any two sessions that end with the same texts must show the same, however they got there.
 """
 
