@@ -351,7 +351,7 @@ def _terminal(shown: frozenset[Part], arguments: argparse.Namespace) -> Terminal
 def _options(arguments: argparse.Namespace) -> Options:
     from inductoscope.protocol.report import Rung
     from inductoscope.server.config import Probing
-    from inductoscope.server.planning import CheckError, Empty, Options
+    from inductoscope.server.planning import Caching, CheckError, Empty, Options
 
     rungs = {rung.value: rung for rung in Rung if rung is not Rung.SCAN}
     if arguments.rung is not None and arguments.rung not in rungs:
