@@ -27,7 +27,7 @@ from inductoscope.compiler.preparation import Prepared
 from inductoscope.compiler.resolve import Program
 from inductoscope.compiler.teller import Teller
 from inductoscope.compiler.usercode import UserCode
-from inductoscope.protocol.bench import Locate
+from inductoscope.protocol.bench import Detail, Locate
 from inductoscope.protocol.messages import Run, Target
 from inductoscope.protocol.report import Agreement, Benchmark, InputSet, Place, Rung, Status, TargetReport
 
@@ -40,12 +40,14 @@ def measured(request: Run, prepared: Prepared, where: Placement, teller: Teller,
         return _report(request, (_refused(request, refusal or ""),))
     count = min(len(source.calls), max(1, request.bench.input_sets))
     sets = tuple(InputSet(source.origin, inputs.describe_call(call.args, call.kwargs)) for call in source.calls)
-    benchmarks = []
-    for index in range(count):
+    benchmarks: list[Benchmark] = []
+    # The first set comes last: only it is looked at kernel by kernel, which slows down what the process launches later.
+    for index in reversed(range(count)):
         which = f", input set {index + 1} of {count}" if count > 1 else ""
+        asked = request if index == 0 else replace(request, bench=replace(request.bench, detail=Detail.BARE))
         with teller.phase("measure", Rung.MEASURE, f"measuring {target.name}{which}"):
-            found = _one(request, _Maker(prepared, where, request, user_code, index), teller, which)
-        benchmarks.append(replace(found, inputs=sets[index].args))
+            found = _one(asked, _Maker(prepared, where, asked, user_code, index), teller, which)
+        benchmarks.insert(0, replace(found, inputs=sets[index].args))
     return _report(request, _only_on_its_own_sizes(benchmarks), sets[:count])
 
 

@@ -32,8 +32,12 @@ class Locate(enum.Enum):
 
 
 class Detail(enum.Enum):
-    """Whether the kernels are looked at one by one after timing."""
+    """What is looked at after timing: single kernels, how many are launched, or nothing on the device.
 
+    Whoever has once watched a GPU makes later launches of the process slower.
+    """
+
+    BARE = "bare"
     TIMES = "times"
     KERNELS = "kernels"
 

@@ -17,6 +17,7 @@ import torch
 
 from inductoscope.compiler.bench import conditions, evidence, kernels, numerics, stats
 from inductoscope.compiler.bench.clocks import Clock, clock_for, timed_ms
+from inductoscope.compiler.bench.evidence import Watch
 from inductoscope.compiler.bench.lock import exclusive
 from inductoscope.compiler.bench.refusal import RefusedError, raised
 from inductoscope.compiler.bench.subject import Call, Subject, compiled_call, eager_call, reseed
@@ -101,14 +102,14 @@ class _Run:
             compiled = self._compiled()
         self._warm_up(compiled)
         compiled_count = counts().since(before)
-        evidence.require_compiled(self._trace(compiled), compiled_count)
+        evidence.require_compiled(self._trace(compiled, Watch.ENTRIES), compiled_count)
         self._warm_up(eager)
         rounds = self._rounds(eager, compiled)
         told = conditions.sentences(state, conditions.now(self.device), self.device)
-        seen = self._trace(compiled)
-        evidence.require_compiled(seen, compiled_count)
+        evidence.require_compiled(self._trace(compiled, Watch.ENTRIES), compiled_count)
+        hosts = Sides(self._host_us(eager), self._host_us(compiled))
         self.progress("comparing results")
-        return self._result(eager, compiled, rounds, _Seen(compiled_count, seen, told))
+        return self._result(eager, compiled, rounds, _Seen(compiled_count, told, hosts))
 
     def _warm_up_compiler(self) -> None:
         """Compile a trivial function, so that the compile time is the program's and not that of the first import."""
@@ -145,8 +146,13 @@ class _Run:
         for _ in range(_WARM_UP_CALLS):
             _called(side.call)
 
-    def _trace(self, side: _Side) -> evidence.CallTrace:
-        return evidence.trace(lambda: _called(side.call), self.device)
+    def _trace(self, side: _Side, watch: Watch) -> evidence.CallTrace:
+        return evidence.trace(lambda: _called(side.call), self.device, watch)
+
+    def _launches(self, side: _Side) -> int | None:
+        if self.options.detail is Detail.BARE:
+            return None
+        return self._trace(side, Watch.LAUNCHES).launches
 
     def _rounds(self, eager: _Side, compiled: _Side) -> tuple[stats.Round, ...]:
         """As many as are needed for the error that is wanted, but not fewer than some and not more than the time."""
@@ -190,8 +196,8 @@ class _Run:
             graphs=seen.counted.graphs,
             graph_breaks=seen.counted.breaks,
             numerics=_numerics(eager, compiled, wide),
-            eager_launches=self._trace(eager).launches,
-            compiled_launches=seen.trace.launches,
+            eager_launches=self._launches(eager),
+            compiled_launches=self._launches(compiled),
             eager_peak_bytes=self.clock.peak_bytes(lambda: _called(eager.call)),
             compiled_peak_bytes=self.clock.peak_bytes(lambda: _called(compiled.call)),
             mode=self.options.mode,
@@ -199,7 +205,7 @@ class _Run:
             rounds=tuple(_medians(item) for item in rounds),
             relative_error=ratio.relative_error,
             error_wanted=self.options.relative_error,
-            host_us=Sides(self._host_us(eager), self._host_us(compiled)),
+            host_us=seen.host_us,
             device_us=_device_us(accounts, self.device),
             kernels=_kernel_times(accounts, self.tuned),
             outputs=() if eager.draws_random else _outputs(eager, compiled, wide),
@@ -234,8 +240,8 @@ class _Seen:
     """What was noted about the run beside times."""
 
     counted: Counts
-    trace: evidence.CallTrace
     conditions: tuple[str, ...]
+    host_us: Sides
 
 
 @dataclass(frozen=True)

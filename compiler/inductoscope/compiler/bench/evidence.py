@@ -6,6 +6,7 @@ recompile limit.  A speed-up measured then would compare eager with eager.  Must
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,17 +21,27 @@ _REGION = "Torch-Compiled Region: "
 _LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
 
 
+class Watch(enum.Enum):
+    """What of a call is watched.
+
+    Watching a GPU attaches CUPTI to the process, which from then on makes each launch slower: never before timing.
+    """
+
+    ENTRIES = "entries"  # into compiled code
+    LAUNCHES = "launches"  # these, and what is launched on a GPU
+
+
 @dataclass(frozen=True)
 class CallTrace:
-    """What one call did: compile ids of the code it entered, and kernel launches (None where there is no GPU)."""
+    """What one call did: compile ids of the code it entered, and kernel launches (None where nobody watched a GPU)."""
 
     compile_ids: frozenset[str]
     launches: int | None
 
 
-def trace(call: Callable[[], object], device: str) -> CallTrace:
+def trace(call: Callable[[], object], device: str, watch: Watch) -> CallTrace:
     """Watch one call with torch's profiler."""
-    on_gpu = device.startswith("cuda")
+    on_gpu = device.startswith("cuda") and watch is Watch.LAUNCHES
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with profile(activities=activities, acc_events=True) as profiler:
         call()
