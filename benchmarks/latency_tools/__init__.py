@@ -1,0 +1,1 @@
+"""What `benchmarks/latency.py` is made of."""
