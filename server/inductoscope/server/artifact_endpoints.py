@@ -40,7 +40,7 @@ class ArtifactEndpoints:
         self._server = server
         self._editor = editor
         self._session = session
-        self._texts: OrderedDict[tuple[Address, tuple[int | str, ...]], str] = OrderedDict()
+        self._texts: OrderedDict[tuple[Address, tuple[int, ...]], str] = OrderedDict()
 
     def register(self) -> None:
         """Bind every method."""
@@ -111,7 +111,7 @@ class ArtifactEndpoints:
         if address is None:
             return None
         text = await self._text(self._session.snapshot(), address)
-        found = outline.symbols(languages.of(address.name), text)
+        found = await asyncio.to_thread(outline.symbols, languages.of(address.name), text)
         if self._editor.profile.nested_symbols:
             return [artifacts_to_lsp.symbol(one, Text(text), self._editor.profile.encoding) for one in found]
         return artifacts_to_lsp.flat_symbols(found, params.text_document.uri)
@@ -122,7 +122,8 @@ class ArtifactEndpoints:
         if address is None:
             return None
         text = await self._text(self._session.snapshot(), address)
-        return [artifacts_to_lsp.fold(one) for one in outline.folds(languages.of(address.name), text)]
+        found = await asyncio.to_thread(outline.folds, languages.of(address.name), text)
+        return [artifacts_to_lsp.fold(one) for one in found]
 
     async def links(self, params: types.DocumentLinkParams) -> list[types.DocumentLink] | None:
         """What a document names."""
@@ -142,7 +143,7 @@ class ArtifactEndpoints:
             return None
         text = await self._text(self._session.snapshot(), address)
         found = highlighting.words(languages.of(address.name), text)
-        return artifacts_to_lsp.tokens(found, Text(text), self._editor.profile.encoding)
+        return await asyncio.to_thread(artifacts_to_lsp.tokens, found, Text(text), self._editor.profile.encoding)
 
     async def lines(self, params: Any) -> dict[str, Any]:
         """All lines of a kernel's document with where they come from."""
@@ -158,12 +159,12 @@ class ArtifactEndpoints:
 
     async def _text(self, snapshot: Snapshot, address: Address) -> str:
         """The text of a document; disassembling would hold up everything else."""
-        key = (address, artifacts.revision(snapshot, address))
+        key = (address, artifacts.moment(snapshot, address))
         text = self._texts.get(key)
         if text is None:
             text = await asyncio.to_thread(artifacts.content, snapshot, address)
-            self._texts[key] = text
+            if not artifacts.is_page(address):  # which say how old they are
+                self._texts[key] = text
             while len(self._texts) > KEPT:
                 self._texts.popitem(last=False)
-        self._texts.move_to_end(key)
         return text

@@ -315,9 +315,10 @@ class Endpoints:
         done: dict[str, Any] = codec.to_json(SyncResult(document.version if document else None, targets))
         return done
 
-    def explore(self, params: Any) -> dict[str, Any]:
-        """All facts of a document."""
-        found: dict[str, Any] = codec.to_json(explore.explore(self._session.snapshot(), subject_of(params).path))
+    async def explore(self, params: Any) -> dict[str, Any]:
+        """All facts of a document; of a large one there are many."""
+        snapshot, path = self._session.snapshot(), subject_of(params).path
+        found: dict[str, Any] = await asyncio.to_thread(lambda: codec.to_json(explore.explore(snapshot, path)))
         return found
 
     # Progress

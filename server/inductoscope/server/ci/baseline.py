@@ -45,18 +45,21 @@ def compare(
     entries: Sequence[Fingerprint], findings: Iterable[Finding], marks: Fingerprints, checked: Iterable[str]
 ) -> Compared:
     """Which findings are known.  `marks` and `checked` name files relative to the folder of the baseline."""
-    left = list(entries)
+    left = dict(enumerate(entries))
     waiting = {number: marks.of(finding) for number, finding in enumerate(findings)}
     known: set[int] = set()
     for key in _KEYS:
-        for number, mark in waiting.items():
-            entry = next((one for one in left if key(one) == key(mark)), None)
-            if entry is not None:
-                left.remove(entry)
+        fitting: dict[tuple[str, ...], list[int]] = {}
+        for position, entry in left.items():
+            fitting.setdefault(key(entry), []).append(position)
+        for number, mark in list(waiting.items()):
+            positions = fitting.get(key(mark))
+            if positions:
+                left.pop(positions.pop(0))
+                waiting.pop(number)
                 known.add(number)
-        waiting = {number: mark for number, mark in waiting.items() if number not in known}
     looked_at = set(checked)
-    return Compared(frozenset(known), tuple(entry for entry in left if entry.file in looked_at))
+    return Compared(frozenset(known), tuple(entry for entry in left.values() if entry.file in looked_at))
 
 
 def read(path: Path) -> tuple[Fingerprint, ...]:

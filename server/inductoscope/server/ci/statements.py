@@ -14,6 +14,8 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from inductoscope.server.positions import Text
+
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -30,7 +32,7 @@ class Statements:
     """The statements of one file."""
 
     def __init__(self, source: str) -> None:
-        self._lines = source.splitlines()
+        self._text = Text(source)
         self._known: dict[int, Statement] = {}
         try:
             self._tree: ast.Module | None = ast.parse(source)
@@ -58,7 +60,7 @@ class Statements:
 
     def _plain(self, line: int) -> str:
         """The line with single blanks: for files that are no Python, and lines between statements."""
-        return " ".join(self._lines[line - 1].split()) if 0 < line <= len(self._lines) else ""
+        return " ".join(self._text.line(line).split())
 
 
 def shape(text: str) -> str:

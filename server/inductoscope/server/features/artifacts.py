@@ -112,6 +112,11 @@ def page_of_code(code: str) -> Address:
     return Address("", _CODES, f"{code}.md")
 
 
+def is_page(address: Address) -> bool:
+    """Whether the document is one for people."""
+    return any(address.name == page.value for page in Page)
+
+
 def moment(snapshot: Snapshot, address: Address) -> tuple[int, ...]:
     """Something that is cheap to know and stays as long as the text of a document certainly does."""
     view = snapshot.find(address.path, address.target)

@@ -66,12 +66,21 @@ def find(report: TargetReport, name: str) -> KernelDocument | None:
 
 def of_kernel(report: TargetReport, kernel: Kernel) -> tuple[KernelDocument, ...]:
     """The documents that a person wants first: the source, and what became of it in the likely configuration."""
-    return tuple(
-        document
-        for document in listed(report)
-        if (document.kernel.name, document.kernel.source) == (kernel.name, kernel.source)
-        and (document.config is None or document.config.likely)
-    )
+    return by_kernel(report).get(identity(kernel), ())
+
+
+def by_kernel(report: TargetReport) -> dict[tuple[str, str | None], tuple[KernelDocument, ...]]:
+    """What `of_kernel` says of each kernel, by its `identity`: for whoever asks about many."""
+    found: dict[tuple[str, str | None], list[KernelDocument]] = {}
+    for document in listed(report):
+        if document.config is None or document.config.likely:
+            found.setdefault(identity(document.kernel), []).append(document)
+    return {kernel: tuple(documents) for kernel, documents in found.items()}
+
+
+def identity(kernel: Kernel) -> tuple[str, str | None]:
+    """What tells the texts of one kernel from those of another."""
+    return kernel.name, kernel.source
 
 
 def text(document: KernelDocument, report: TargetReport) -> str:

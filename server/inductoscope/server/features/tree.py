@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from inductoscope.protocol.report import FusionGroup, Graph, GraphBreak, Kernel, KernelLanguage, Phase, TargetReport
 from inductoscope.server import pairing, tally, words
 from inductoscope.server.extensions import Node, NodeKind
 from inductoscope.server.features import artifacts, graph_documents, kernel_documents, wrapper_documents
 from inductoscope.server.features.artifacts import Page
+from inductoscope.server.features.kernel_documents import KernelDocument
 from inductoscope.server.snapshot import Result, Snapshot, TargetView
 
 _PAGES = {Page.REPORT: "Report", Page.GUARDS: "Guards", Page.TIMELINE: "Timeline"}
@@ -41,6 +43,33 @@ class _Maker:
     @property
     def report(self) -> TargetReport:
         return self.result.report
+
+    @cached_property
+    def launched(self) -> dict[tuple[str, Phase], list[tuple[Kernel, FusionGroup | None]]]:
+        """Kernels with their groups, by graph and phase."""
+        found: dict[tuple[str, Phase], list[tuple[Kernel, FusionGroup | None]]] = {}
+        for kernel, group in pairing.with_groups(self.report):
+            found.setdefault((kernel.graph, kernel.phase), []).append((kernel, group))
+        return found
+
+    @cached_property
+    def documents(self) -> dict[tuple[str, str | None], tuple[KernelDocument, ...]]:
+        """The documents of each kernel."""
+        return kernel_documents.by_kernel(self.report)
+
+    @cached_property
+    def wholes(self) -> dict[tuple[str, Phase], list[Node]]:
+        """The documents of whole graphs, by graph and phase."""
+        found: dict[tuple[str, Phase], list[Node]] = {}
+        for shown in graph_documents.listed(self.report):
+            graph, uri = shown.parts[0], artifacts.graph_address(self.view, shown).uri
+            node = Node(NodeKind.ARTIFACT, shown.title, words.count(graph.ops, "op"), uri)
+            found.setdefault((graph.graph, graph.phase), []).append(node)
+        for wrapper in wrapper_documents.listed(self.report):
+            uri = artifacts.wrapper_address(self.view, wrapper).uri
+            node = Node(NodeKind.ARTIFACT, wrapper.title, wrapper.wrapper.language, uri)
+            found.setdefault((wrapper.wrapper.graph, wrapper.wrapper.phase), []).append(node)
+        return found
 
     def between(self, graphs: Iterable[Graph], breaks: Iterable[GraphBreak]) -> list[Node]:
         """Graphs with each break behind the last one that begins above it."""
@@ -78,24 +107,10 @@ class _Maker:
 
     def _documents(self, graph: str, phase: Phase) -> tuple[Node, ...]:
         """Groups with their kernels, then the graph's own documents."""
-        found = list(self._groups(graph, phase))
-        for shown in graph_documents.listed(self.report):
-            whole = shown.parts[0]
-            if (whole.graph, whole.phase) == (graph, phase):
-                detail = words.count(whole.ops, "op")
-                found.append(
-                    Node(NodeKind.ARTIFACT, shown.title, detail, artifacts.graph_address(self.view, shown).uri)
-                )
-        for wrapper in wrapper_documents.listed(self.report):
-            if (wrapper.wrapper.graph, wrapper.wrapper.phase) == (graph, phase):
-                uri = artifacts.wrapper_address(self.view, wrapper).uri
-                found.append(Node(NodeKind.ARTIFACT, wrapper.title, wrapper.wrapper.language, uri))
-        return tuple(found)
+        return (*self._groups(graph, phase), *self.wholes.get((graph, phase), ()))
 
     def _groups(self, graph: str, phase: Phase) -> Iterator[Node]:
-        for kernel, group in pairing.with_groups(self.report):
-            if (kernel.graph, kernel.phase) != (graph, phase):
-                continue
+        for kernel, group in self.launched.get((graph, phase), ()):
             node = self._kernel(kernel)
             if group is None or kernel.language is KernelLanguage.EXTERN:
                 yield node
@@ -104,7 +119,7 @@ class _Maker:
 
     def _kernel(self, kernel: Kernel) -> Node:
         cost = words.predicted(kernel.predicted) if kernel.predicted is not None else None
-        documents = kernel_documents.of_kernel(self.report, kernel)
+        documents = self.documents.get(kernel_documents.identity(kernel), ())
         source = next((one for one in documents if one.config is None), None)
         node = Node(
             NodeKind.KERNEL,
