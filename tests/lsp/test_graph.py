@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inductoscope.server import meaning
+from inductoscope.server import imports, meaning
 from inductoscope.server.graph import FILE_LIMIT, Dependencies, as_of
 
 
@@ -261,3 +261,24 @@ def test_networkx_is_not_imported_before_it_is_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+def test_a_file_that_says_the_same_is_not_read_as_python_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"/w/a.py": "import b\n", "/w/b.py": "x = 1\n"}
+    parsed: list[str] = []
+    parse = imports.read
+
+    def noted(source: str, path: str) -> imports.Contents:
+        parsed.append(path)
+        return parse(source, path)
+
+    monkeypatch.setattr(imports, "read", noted)
+    dependencies = Dependencies(texts.get)
+    dependencies.meanings(texts)
+    dependencies.changed_anywhere()
+    dependencies.meanings(texts)
+    assert parsed == ["/w/a.py", "/w/b.py"]
+    texts["/w/b.py"] = "x = 2\n"
+    dependencies.changed(["/w/a.py", "/w/b.py"])
+    dependencies.meanings(texts)
+    assert parsed == ["/w/a.py", "/w/b.py", "/w/b.py"]

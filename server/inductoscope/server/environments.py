@@ -47,7 +47,7 @@ class Environments:
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
-        self._said: dict[tuple[Words, int], str] = {}
+        self._said: dict[tuple[Words, int], str | None] = {}
 
     async def name(self, words: Words) -> str | None:
         """The name of the environment of an interpreter, or None when it cannot be told."""
@@ -57,10 +57,9 @@ class Environments:
             return None
         if key not in self._said:
             said = await _ask(words)
-            if said is None:
-                return None
             self._said = {key: said, **dict(list(self._said.items())[:15])}
-        return await asyncio.to_thread(self._name, self._said[key])
+        said = self._said[key]
+        return None if said is None else await asyncio.to_thread(self._name, said)
 
     def _name(self, said: str) -> str:
         variables = sorted(item for item in self._environ.items() if item[0].startswith(_VARIABLES))

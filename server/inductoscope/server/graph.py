@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from inductoscope.server import imports
+from inductoscope.server import imports, meaning
 from inductoscope.server.imports import Contents
 from inductoscope.server.meaning import Meaning
 
@@ -39,6 +39,7 @@ class Dependencies:
     def __init__(self, read: Reader) -> None:
         self._read = read
         self._contents: dict[str, Contents | None] = {}
+        self._earlier: dict[str, Contents] = {}
         self._found: dict[str, dict[Roots, tuple[str, ...]]] = {}
         self._ran: dict[str, tuple[str, ...]] = {}
 
@@ -70,12 +71,15 @@ class Dependencies:
         """These files say something else, came into being or are gone."""
         for path in paths:
             known = self._contents.pop(path, None)
+            if known is not None:
+                self._earlier[path] = known
             if (known is None) != (self._read(path) is None):
                 self._found.clear()  # a file that came or went may be what any import means
             self._found.pop(path, None)
 
     def changed_anywhere(self) -> None:
         """Any file may say something else."""
+        self._earlier.update((path, known) for path, known in self._contents.items() if known is not None)
         self._contents.clear()
         self._found.clear()
 
@@ -84,6 +88,7 @@ class Dependencies:
         kept = {path for file in files if file in self._graph for path in self._reached(file)}
         self._graph.remove_nodes_from([path for path in self._graph if path not in kept])
         self._contents = {path: known for path, known in self._contents.items() if path in kept}
+        self._earlier = {path: known for path, known in self._earlier.items() if path in kept}
         self._found = {path: found for path, found in self._found.items() if path in kept}
         self._ran = {path: files for path, files in self._ran.items() if path in kept}
 
@@ -133,8 +138,11 @@ class Dependencies:
 
     def _contents_of(self, path: str) -> Contents | None:
         if path not in self._contents:
-            source = self._read(path)
-            self._contents[path] = None if source is None else imports.read(source, path)
+            source, earlier = self._read(path), self._earlier.pop(path, None)
+            if source is not None and earlier is not None and earlier.meaning.exact == meaning.name_of([source]):
+                self._contents[path] = earlier  # a save may have changed any file, and most often changed one
+            else:
+                self._contents[path] = None if source is None else imports.read(source, path)
         return self._contents[path]
 
 
