@@ -138,6 +138,12 @@ class Code:
         """The full name of names and dots by way of the imports of the file, else an empty text."""
         return self.module.dotted(node) or ""
 
+    def is_elif(self, statement: ast.stmt) -> bool:
+        """Whether it is the `elif` of another statement."""
+        return isinstance(statement, ast.If) and self.line(statement.lineno)[: statement.col_offset + 4].endswith(
+            "elif"
+        )
+
     def constructor_of(self, node: ast.AST) -> Function | None:
         """The `__init__` of the class around a node, where it is of the class's own and ends with a plain statement."""
         owner = self.class_of(node)

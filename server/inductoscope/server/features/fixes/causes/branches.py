@@ -38,6 +38,10 @@ class _Choice:
     chosen: str
     other: str
 
+    def line(self, value: str) -> str:
+        """The statement that gives it `value`."""
+        return f"return {value}" if self.name is None else f"{self.name} = {value}"
+
 
 @dataclass(frozen=True)
 class _Branch:
@@ -95,14 +99,9 @@ def _chosen(problem: Problem, node: ast.IfExp) -> Iterator[Proposal]:
         return
     body, other = code.text(node.body), code.text(node.orelse)
     yield changes(_WHERE, code.replaced(node, f"{torch}.where({test}, {body}, {other})"), *imports)
-    if not _needs_module_level(problem, node):
-        return
-    cond = f"{torch}.cond({test}, lambda: {_fresh(problem, node.body)}, lambda: {_fresh(problem, node.orelse)})"
-    yield changes(_COND, code.replaced(node, cond), *imports)
-
-
-def _needs_module_level(problem: Problem, node: ast.expr) -> bool:
-    return problem.code.function_of(node) is not None
+    if not _is_number(body) and not _is_number(other):
+        cond = f"{torch}.cond({test}, lambda: {_unaliased(body)}, lambda: {_unaliased(other)})"
+        yield changes(_COND, code.replaced(node, cond), *imports)
 
 
 def _rewritten(problem: Problem, branch: _Branch) -> Iterator[Proposal]:
@@ -114,32 +113,23 @@ def _rewritten(problem: Problem, branch: _Branch) -> Iterator[Proposal]:
         name = code.fresh("condition")
         lead.append(f"{name} = {test}")
         test = name
-    for title, call in ((_WHERE, _where), (_COND, _cond)):
-        lines = [_line(problem, choice, call(problem, torch, test, choice)) for choice in branch.choices]
-        yield changes(title, _put(problem, branch, [*lead, *lines]), *imports)
-
-
-def _where(problem: Problem, torch: str, test: str, choice: _Choice) -> str:
-    return f"{torch}.where({test}, {choice.chosen}, {choice.other})"
-
-
-def _cond(problem: Problem, torch: str, test: str, choice: _Choice) -> str:
-    chosen, other = (_unaliased(text) for text in (choice.chosen, choice.other))
-    return f"{torch}.cond({test}, lambda: {chosen}, lambda: {other})"
-
-
-def _line(problem: Problem, choice: _Choice, value: str) -> str:
-    return f"return {value}" if choice.name is None else f"{choice.name} = {value}"
+    lines = [choice.line(f"{torch}.where({test}, {choice.chosen}, {choice.other})") for choice in branch.choices]
+    yield changes(_WHERE, _put(problem, branch, [*lead, *lines]), *imports)
+    if any(map(_is_number, (text for choice in branch.choices for text in (choice.chosen, choice.other)))):
+        return
+    lines = [
+        choice.line(f"{torch}.cond({test}, lambda: {_unaliased(choice.chosen)}, lambda: {_unaliased(choice.other)})")
+        for choice in branch.choices
+    ]
+    yield changes(_COND, _put(problem, branch, [*lead, *lines]), *imports)
 
 
 def _put(problem: Problem, branch: _Branch, lines: Sequence[str]) -> Edit:
     """The new lines in place of the branch, below the comments that stood in it."""
     code = problem.code
-    (first, column), (last, end) = code.start(branch.first), code.end(branch.last)
+    (first, column), (last, _) = code.start(branch.first), code.end(branch.last)
     indent = code.indent(branch.first)
-    inside = [
-        item for item in code.comments if first <= item.line <= last or (item.line == last and item.column >= end)
-    ]
+    inside = [item for item in code.comments if first <= item.line <= last]
     kept = [item.text for item in inside if not any(item.text in line for line in lines)]
     text = f"\n{indent}".join([*kept, *lines])
     return code.over((first, column), (last, len(code.line(last))), text)
@@ -161,7 +151,7 @@ def _read(problem: Problem, statement: ast.If) -> _Branch:
         last, other = following[0], [following[0]]
     if not code.stands_alone(statement) or not code.stands_alone(last):
         raise NotSimpleError("Another statement shares its lines: give each a line of its own first.")
-    if _is_elif(problem, statement):
+    if problem.code.is_elif(statement):
         raise NotSimpleError("It is an `elif`: rewrite the branch that it belongs to first.")
     if returns:
         choices: tuple[_Choice, ...] = (_returned(problem, statement.body, other),)
@@ -296,19 +286,14 @@ def _is_set_before(problem: Problem, statement: ast.If, name: str) -> bool:
     return False
 
 
-def _is_elif(problem: Problem, statement: ast.If) -> bool:
-    parent = problem.code.parents.get(statement)
-    is_other = isinstance(parent, ast.If) and parent.orelse == [statement]
-    return is_other and problem.code.line(statement.lineno).lstrip().startswith("elif")
-
-
 def _unaliased(text: str) -> str:
     """torch.cond gives back no tensor that it was given: a bare name is cloned."""
     return f"{text}.clone()" if text.isidentifier() else text
 
 
-def _fresh(problem: Problem, node: ast.expr) -> str:
-    return _unaliased(problem.code.text(node))
+def _is_number(text: str) -> bool:
+    """torch.cond chooses between tensors only, where torch.where also takes numbers."""
+    return text.lstrip("-").replace(".", "", 1).replace("e-", "", 1).isdigit()
 
 
 def _raises(statement: ast.If) -> bool:
@@ -319,7 +304,7 @@ def _checked(problem: Problem, statement: ast.If) -> Iterator[Proposal]:
     """`if bad: raise …` becomes a check that the device makes, or one that only the uncompiled program makes."""
     code = problem.code
     torch, imports = code.module_name("torch")
-    if not code.stands_alone(statement) or _is_elif(problem, statement):
+    if not code.stands_alone(statement) or problem.code.is_elif(statement):
         raise NotSimpleError("It shares its lines with another statement or branch: give it lines of its own first.")
     test = Conditions(code, problem.values, torch).tensor(statement.test)
     raised = statement.body[0]

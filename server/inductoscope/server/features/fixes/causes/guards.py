@@ -27,7 +27,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
         yield refused(f"Changes behaviour: {title}", "It is no single comparison: split the condition first.")
         return
     torch, imports = code.module_name("torch")
-    if code.stands_alone(statement) and not _is_elif(problem, statement) and "\n" not in text:
+    if code.stands_alone(statement) and not code.is_elif(statement) and "\n" not in text:
         for stated in (text, _inverse(problem, test)):
             check = code.before(statement, f"{torch}._check({stated})")
             yield changes(f"state that {stated} (anything else raises an error)", check, *imports)
@@ -74,7 +74,3 @@ def _inverse(problem: Problem, test: ast.Compare) -> str:
     if len(test.ops) != 1 or type(test.ops[0]) not in _INVERSE:
         return f"not ({code.text(test)})"
     return f"{code.text(test.left)} {_INVERSE[type(test.ops[0])]} {code.text(test.comparators[0])}"
-
-
-def _is_elif(problem: Problem, statement: ast.stmt) -> bool:
-    return problem.code.line(statement.lineno).lstrip().startswith("elif")

@@ -60,14 +60,8 @@ def _is_logging(problem: Problem, call: ast.Call) -> bool:
         return False
     owner = called.value
     name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-    if name.lower().strip("_") in _LOGGERS and not _is_module_method(owner):
-        return True
-    return _made_by(problem, owner) in ("logging.getLogger", "logging.Logger", "loguru.logger")
-
-
-def _is_module_method(owner: ast.expr) -> bool:
-    """`self.log(...)` is a method of trainers that keeps values; `self.log.info(...)` is a logger's."""
-    return isinstance(owner, ast.Name) and owner.id == "self"
+    known = name.lower().strip("_") in _LOGGERS
+    return known or _made_by(problem, owner) in ("logging.getLogger", "logging.Logger")
 
 
 def _made_by(problem: Problem, owner: ast.expr) -> str:
