@@ -28,6 +28,10 @@ class Clock(Protocol):
         """The device in words."""
 
     @property
+    def key(self) -> str:
+        """The device itself, as long as the machine runs: two clocks with the same key disturb each other."""
+
+    @property
     def method(self) -> str:
         """How the samples are taken, in words."""
 
@@ -78,6 +82,11 @@ class CpuClock:
         return f"{_cpu_name()}, {self._threads} thread{'' if self._threads == 1 else 's'}"
 
     @property
+    def key(self) -> str:
+        """All processors together."""
+        return "cpu"
+
+    @property
     def method(self) -> str:
         """How the samples are taken."""
         return "wall time by torch.utils.benchmark.Timer.blocked_autorange"
@@ -113,6 +122,11 @@ class CudaClock:
     def where(self) -> str:
         """The name of the card."""
         return str(torch.cuda.get_device_name(self._index))
+
+    @property
+    def key(self) -> str:
+        """The card's own id, which stays the same under CUDA_VISIBLE_DEVICES, else its index."""
+        return f"cuda-{getattr(torch.cuda.get_device_properties(self._index), 'uuid', self._index)}"
 
     @property
     def method(self) -> str:

@@ -55,7 +55,7 @@ def measure(
     def waiting() -> None:
         progress("waiting for another benchmark on this device to end")
 
-    with exclusive(clock.where, waiting), cold_compiler():
+    with exclusive(clock.key, waiting), cold_compiler():
         try:
             return _Run(subject, device, clock, seconds, progress, options).benchmark()
         except RefusedError as refusal:

@@ -15,7 +15,7 @@ import torch
 
 _TIMEOUT_S = 5.0
 _CARD = ("clocks.sm", "clocks.max.sm", "clocks.mem", "temperature.gpu", "utilization.gpu")
-_BUSY_PERCENT = 5
+_BUSY_PERCENT = 25  # this process has just moved its weights there
 _THROTTLED = 0.9
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
@@ -63,7 +63,7 @@ def _of_card(before: Conditions, after: Conditions) -> Iterator[str]:
             yield f"the GPU ran at {clock / most:.0%} of its highest clock: idle, hot, or held back by its power limit"
     used = before.card.get("utilization.gpu")
     if used is not None and used > _BUSY_PERCENT:
-        yield f"the GPU was {used} % busy before the benchmark began"
+        yield f"the GPU was {used} % busy in the moment before, with what this process itself prepared there"
     others = after.others or before.others
     if others:
         yield f"other processes use this GPU: {', '.join(others)}"
