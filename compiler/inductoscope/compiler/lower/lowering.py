@@ -264,7 +264,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
     def _tell_again(self, job: _Job, entry: Entry) -> None:
         """Take the facts of a graph that an earlier run has lowered."""
         graph = job.graph
-        with self._timeline.phase(UNCHANGED, graph.id):
+        with self._reading(graph.id), self._timeline.phase(UNCHANGED, graph.id):
             told_again(entry, graph, identity.take_aot_number())
             self._caches.asked_again(graph.id, graph.attempt, job.own, questions_of(entry))
             self._program_caches.built_before(graph.id, entry.libraries)

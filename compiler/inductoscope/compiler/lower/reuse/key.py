@@ -16,7 +16,6 @@ from torch import fx
 
 from inductoscope.compiler.compat import fx as fx_compat
 from inductoscope.compiler.compat import identity
-from inductoscope.compiler.compat import inductor as compat
 from inductoscope.compiler.compat.identity import UncertainError
 from inductoscope.compiler.lower.reuse.lines import KindOf, Lines
 
@@ -101,7 +100,7 @@ def _graph_texts(name: str, module: fx.GraphModule) -> Iterator[str]:
 
 
 def _node_text(node: fx.Node, storages: _Storages) -> str:
-    if compat.hand_written(node) is not None or "kernel_idx" in node.kwargs:
+    if "kernel_idx" in node.kwargs:
         raise UncertainError("a hand-written Triton kernel")
     target = node.target if isinstance(node.target, str) else identity.value_text(node.target, _name)
     parts = [

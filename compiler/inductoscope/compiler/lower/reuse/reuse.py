@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -27,6 +27,8 @@ from inductoscope.compiler.lower.reuse.shelf import Shelf
 from inductoscope.protocol.report import Decision, GraphLowering, LoweringOutcome
 
 _LOG = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _REPEATABLE = "pad_mm"
 """The topic of the notes that lowering makes of a graph alone (`simgpu.records.Topic.PADDING`)."""
@@ -101,36 +103,23 @@ class Reuse:
         found = self.shelf.take(named)
         if found is None or not found.fits(allowance):
             return Lookup(named)
-        if not size_guards.add(found.sizes):
-            _LOG.warning("the guards of an earlier run do not lead to what it knew of sizes")
-            return Lookup(named)
-        return Lookup(named, None, found)
+        return Lookup(named, None, found) if _guarded(found) else Lookup(why="guards on sizes that came out otherwise")
 
     @contextlib.contextmanager
-    def watching(self, aot_numbers: int = 1) -> Iterator[Watched]:
+    def watching(self) -> Iterator[Watched]:
         """Note what lowering does besides making facts, for the duration of the block."""
         found, journal = Watched(), self.journal
-        before, number, sizes = identity.traces(), identity.aot_number(), size_guards.before()
-        seen = (journal.syncs(), journal.launches()) if journal else ()
-        if journal is None:
+        if self.shelf.folder is None:
             yield found
-        else:
-            with journal.hearing() as heard:
-                yield found
+            return
+        with journal.hearing() if journal is not None else contextlib.nullcontext() as heard:
+            before = _noted(found, lambda: _Before.now(journal))
+            yield found
+        if heard is not None:
             found.notes += [KeptNote(one.topic.value, one.text, one.place, one.subject) for one in heard.notes]
             found.decisions += heard.decisions
-        if any(note.topic != _REPEATABLE for note in found.notes):
-            found.troubles.append("what the simulated device noted of it")
-        if journal and seen != (journal.syncs(), journal.launches()):
-            found.troubles.append("the device was waited for while it was lowered")
-        if identity.traces() != before:
-            found.troubles.append("lowering it does something that other graphs depend on")
-        try:
-            found.sizes = size_guards.added(sizes)
-        except NotRepeatableError as error:
-            found.troubles.append(str(error))
-        if number is None or identity.aot_number() != number + aot_numbers:
-            found.troubles.append("it is lowered in several parts")
+        if before is not None:
+            _noted(found, lambda: _compare(found, before, journal))
 
     def unchanged(self, graph_id: str) -> None:
         """An earlier run has lowered the graph."""
@@ -148,6 +137,61 @@ class Reuse:
     def _note(self, outcome: GraphLowering) -> None:
         self._outcomes.pop(outcome.graph, None)
         self._outcomes[outcome.graph] = outcome
+
+
+@dataclass(frozen=True)
+class _Before:
+    """How things stand before a graph is lowered."""
+
+    traces: tuple[str, ...]
+    aot_number: int | None
+    sizes: size_guards.Before
+    seen: tuple[Any, ...]
+
+    @classmethod
+    def now(cls, journal: Journal | None) -> _Before:
+        return cls(identity.traces(), identity.aot_number(), size_guards.before(), _seen(journal))
+
+
+def _seen(journal: Journal | None) -> tuple[Any, ...]:
+    return (journal.syncs(), journal.launches()) if journal is not None else ()
+
+
+def _compare(found: Watched, before: _Before, journal: Journal | None) -> None:
+    """Note what lowering a graph has left behind."""
+    if any(note.topic != _REPEATABLE for note in found.notes):
+        found.troubles.append("what the simulated device noted of it")
+    if _seen(journal) != before.seen:
+        found.troubles.append("the device was waited for while it was lowered")
+    if identity.traces() != before.traces:
+        found.troubles.append("lowering it does something that other graphs depend on")
+    if before.aot_number is None or identity.aot_number() != before.aot_number + 1:
+        found.troubles.append("it is lowered in several parts")
+    found.sizes = size_guards.added(before.sizes)
+
+
+def _noted(found: Watched, look: Callable[[], _T]) -> _T | None:
+    """What `look` returns; where it fails, that is a trouble of the graph and not of the program."""
+    try:
+        return look()
+    except NotRepeatableError as error:
+        found.troubles.append(str(error))
+    except Exception:  # an unknown version of torch may surprise in any way
+        _LOG.warning("cannot see what lowering does besides making facts", exc_info=True)
+        found.troubles.append("something that Inductoscope does not know")
+    return None
+
+
+def _guarded(found: Entry) -> bool:
+    """Add the guards that lowering the graph would add; false where that does not come out as it did then."""
+    try:
+        if size_guards.add(found.sizes):
+            return True
+    except Exception:  # torch itself raises where a guard does not hold
+        _LOG.warning("guards of an earlier run cannot be added", exc_info=True)
+        return False
+    _LOG.warning("the guards of an earlier run do not lead to what it knew of sizes")
+    return False
 
 
 def _now(options: Mapping[str, Any], region: str | None) -> Iterator[str]:
