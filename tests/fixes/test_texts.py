@@ -189,6 +189,31 @@ ROWS = (
         "\t\t\tself.logger.info(\r\n\t\t\t\t'ü𝄞', x)  # é\r\n\t\treturn x\r\n",
     ),
     Row(
+        "a setting and the import that it needs",
+        "after the compiled part has run",
+        "# licence\ndef f(x):\n    print(x)\n",
+        "print(x)",
+        "import torch\ntorch._dynamo.config.reorderable_logging_functions.add(print)\n"
+        "# licence\ndef f(x):\n    print(x)\n",
+    ),
+    Row(
+        "an import below what has to come first",
+        "do this only",
+        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n# inductoscope: x=f32[2]\ndef f(x):\n    print(x)\n",
+        "print(x)",
+        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\nimport torch\n# inductoscope: x=f32[2]\ndef f(x):\n"
+        "    if not torch.compiler.is_compiling():\n        print(x)\n",
+    ),
+    Row(
+        "a setting below imports that share a line",
+        "capture_scalar_outputs",
+        "import os; import torch; A = 1\ndef f(x):\n    return x[: int(x[0])]\n",
+        "int(x[0])",
+        "import os; import torch; A = 1\n\ntorch._dynamo.config.capture_scalar_outputs = True\n"
+        "def f(x):\n    return x[: int(x[0])]\n",
+        {"hints": (SCALARS,)},
+    ),
+    Row(
         "leaving a logger out everywhere",
         "every call of log.info",
         "import logging\nimport torch\n\nlog = logging.getLogger('a')\n\ndef f(x):\n    log.info('x')\n    return x\n",
@@ -417,6 +442,7 @@ def test_once_done_it_is_not_offered_again(row: Row) -> None:
 @pytest.mark.parametrize(
     ("text", "marked", "reason"),
     [
+        ("return f'{x if x.any() else -x}'", "x.any()", "inside of a formatted text"),
         ("while x.sum() > 0:\n    x = x - 1\nreturn x", "x.sum() > 0", "torch.while_loop"),
         ("if x.sum() > 0:\n    x.add_(1)\nreturn x", "x.sum() > 0", "more than to assign"),
         ("if x.sum() > 0:\n    y = x\nreturn y", "x.sum() > 0", "`y` has no value"),

@@ -23,7 +23,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     for line in Text(text).lines:
         end = starts[-1] + len(line)
         starts.append(end + (2 if text[end : end + 2] == "\r\n" else 1))
-    for edit in sorted(edits, key=lambda item: (item.start, item.end), reverse=True):
+    for edit in reversed(sorted(edits, key=lambda item: (item.start, item.end))):  # noqa: C413 (keeps the order of equals)
         first, last = starts[edit.line - 1] + edit.column, starts[edit.end_line - 1] + edit.end_column
         text = text[:first] + edit.text + text[last:]
     return text

@@ -9,6 +9,7 @@ trees only; a finding whose text changed since the run gets no fix.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Iterable, Iterator
 
@@ -47,7 +48,7 @@ def proposals(problem: Problem, causes: Iterable[Cause] = CAUSES) -> Iterator[tu
     for cause in causes:
         if problem.finding.code in cause.codes:
             for proposal in cause.propose(problem):
-                yield cause, _keeping_comments(problem.code, proposal)
+                yield cause, _checked(problem.code, proposal)
 
 
 def compatible(found: Iterable[Fix]) -> tuple[Edit, ...]:
@@ -60,8 +61,10 @@ def compatible(found: Iterable[Fix]) -> tuple[Edit, ...]:
     return tuple(sorted(kept, key=lambda edit: edit.start))
 
 
-def _keeping_comments(code: Code, proposal: Proposal) -> Proposal:
-    """The proposal, or why not where a comment would get lost by it."""
+def _checked(code: Code, proposal: Proposal) -> Proposal:
+    """The proposal, or why not: a comment would get lost by it, or it would reach into a formatted text."""
+    if any(_is_in_text(code, edit) for edit in proposal.edits):
+        return model.refused(proposal.title, "It stands inside of a formatted text: put it into a name first.")
     written = "".join(edit.text for edit in proposal.edits)
     lost = [
         comment.text
@@ -72,6 +75,12 @@ def _keeping_comments(code: Code, proposal: Proposal) -> Proposal:
     if not lost:
         return proposal
     return model.refused(proposal.title, f"The comment `{lost[0]}` inside would be lost: move it above first.")
+
+
+def _is_in_text(code: Code, edit: Edit) -> bool:
+    """Whether the edit is inside of an f-string, where quotes and positions follow rules of their own."""
+    texts = [node for node in code.by_line.get(edit.line, ()) if isinstance(node, ast.JoinedStr)]
+    return any(code.start(text) < edit.start and edit.end < code.end(text) for text in texts)
 
 
 def _found(snapshot: Snapshot, path: str, lines: range, causes: Iterable[Cause]) -> Iterator[Fix]:

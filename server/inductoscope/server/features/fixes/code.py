@@ -22,6 +22,7 @@ from inductoscope.server.scanning.syntax import Source
 Place: TypeAlias = "tuple[int, int]"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STEP = "    "
+_HEADER = re.compile(r"#!|#.*coding[:=]")  # have to stay the first lines of a file
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -268,11 +269,15 @@ class Code:
         if any(ast.dump(statement) == ast.dump(wanted) for statement in alike):
             return None
         imports = self._leading(ast.Import | ast.ImportFrom)
-        return self.after(imports[-1], "", line) if imports else self._insert_head(line)
+        if not imports:
+            return self._insert_head(line)
+        last = self.end(imports[-1])[0]
+        sharing = [statement for statement in self.tree.body if statement.lineno == last]
+        return self.after((sharing or imports)[-1], "", line)
 
     def _import(self, line: str) -> Edit:
         imports = [item for item in self._leading(ast.Import | ast.ImportFrom) if not _is_future(item)]
-        if imports:
+        if imports and not self.line(imports[0].lineno)[: imports[0].col_offset].strip():
             return self.before(imports[0], line)
         return self._insert_head(line)
 
@@ -283,7 +288,7 @@ class Code:
             return self.after(head[-1], line)
         first = next(iter(self.tree.body), None)
         top = self.start(first)[0] if first else 1
-        while top > 1 and self.line(top - 1).startswith("#") and not self.line(top - 1).startswith("#!"):
+        while top > 1 and self.line(top - 1).startswith("#") and not _HEADER.match(self.line(top - 1)):
             top -= 1
         return self.over((top, 0), (top, 0), f"{line}\n")
 
@@ -293,7 +298,7 @@ class Code:
         for statement in self.tree.body:
             if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
                 break
-            if isinstance(statement, kinds) and self.stands_alone(statement):  # type: ignore[arg-type]
+            if isinstance(statement, kinds):  # type: ignore[arg-type]
                 found.append(statement)
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inductoscope.server.diagnostics import Shown
 
@@ -69,12 +69,27 @@ class Fix:
 
 def same(title: str, *edits: Edit) -> Proposal:
     """An edit after which the program certainly computes what it did."""
-    return Proposal(title, tuple(sorted(set(edits))), Equivalence.SAME)
+    return Proposal(title, _in_order(edits), Equivalence.SAME)
 
 
 def changes(title: str, *edits: Edit) -> Proposal:
     """An edit after which the program does something else, at least in some cases, which the title names."""
-    return Proposal(f"Changes behaviour: {title}", tuple(sorted(set(edits))))
+    return Proposal(f"Changes behaviour: {title}", _in_order(edits))
+
+
+def _in_order(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """In the order of the text, each once; what is inserted at one place is one edit, imports first."""
+    kept: list[Edit] = []
+    for edit in sorted(set(edits), key=lambda item: (item.start, item.end, not _is_import(item))):
+        if kept and edit.start == edit.end == kept[-1].start == kept[-1].end:
+            kept[-1] = replace(edit, text=kept[-1].text + edit.text)
+        else:
+            kept.append(edit)
+    return tuple(kept)
+
+
+def _is_import(edit: Edit) -> bool:
+    return edit.text.startswith(("import ", "from "))
 
 
 def refused(title: str, reason: str) -> Proposal:
