@@ -29,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from latency_tools import processes, programs
-from latency_tools.client import Client, Diagnostics, server
+from latency_tools.client import Client, server
 from run_cost import EXAMPLES, machine
 
 MODEL, CLASS, HOVER_LINE = "gpt_block.py", "GPTBlock", 71
@@ -144,26 +144,30 @@ async def resources(options: Options, table: Table) -> None:
     await _edits(options, table, "edit to resources", "assemble", "TORCH_TRACE", _settled)
 
 
-Answer = Callable[[Client, str, str, int], Awaitable[float]]
-"""Saves a text as a file and waits for its answer; the seconds that took."""
+Edit = Callable[[int], str]
+"""The text after an edit of that number."""
+
+Answer = Callable[[Client, str, Edit, int], Awaitable[float]]
+"""Makes an edit and waits for its answer; the seconds that took."""
 
 
 async def _edits(options: Options, table: Table, name: str, rung: str, against: str, answer: Answer) -> None:
     folder = options.workspace(rung)
     text = programs.with_anchor((EXAMPLES / MODEL).read_text(encoding="utf-8"), CLASS)
     (folder / MODEL).write_text(text)
+
+    def edit(number: int) -> str:
+        return programs.numbered(text, number)
+
     async with server(folder, options.caches) as client:
         await client.initialize(options.settings(rung))
         await client.open(MODEL)
-        await _warm(client, MODEL, lambda number: programs.numbered(text, number))
-        samples = [
-            await answer(client, MODEL, programs.numbered(text, number), number)
-            for number in range(100, 100 + options.repeat)
-        ]
+        await _warm(client, MODEL, edit)
+        samples = [await answer(client, MODEL, edit, 100 + 2 * number) for number in range(options.repeat)]
     table.row(name, samples, against)
 
 
-async def _warm(client: Client, name: str, edit: Callable[[int], str], rounds: int = 3) -> None:
+async def _warm(client: Client, name: str, edit: Edit, rounds: int = 3) -> None:
     """Edits until what the server keeps ready is ready."""
     await client.settled(name)
     for number in range(1, 1 + rounds):
@@ -171,12 +175,12 @@ async def _warm(client: Client, name: str, edit: Callable[[int], str], rounds: i
         await client.settled(name)
 
 
-async def _shown(client: Client, name: str, text: str, number: int) -> float:
-    def fits(found: Diagnostics) -> bool:
-        here = any(f'print("pass {number}")' in _line(text, one) for one in found)
-        return here if number % 2 else not any("pass" in _line(text, one) for one in found)
-
-    arrived = client.when_shown(name, fits)
+async def _shown(client: Client, name: str, edit: Edit, number: int) -> float:
+    """Until a break is shown that a text without it (`number`, which is even) gets by an edit."""
+    await client.save(name, edit(number))
+    await client.settled(name)
+    text, words = edit(number + 1), f'print("pass {number + 1}")'
+    arrived = client.when_shown(name, lambda found: any(words in _line(text, one) for one in found))
     begun = await client.save(name, text)
     seconds = await arrived - begun
     await client.settled(name)
@@ -189,8 +193,8 @@ def _line(text: str, diagnostic: dict[str, Any]) -> str:
     return lines[number] if number < len(lines) else ""
 
 
-async def _settled(client: Client, name: str, text: str, _: int) -> float:
-    begun = await client.save(name, text)
+async def _settled(client: Client, name: str, edit: Edit, number: int) -> float:
+    begun = await client.save(name, edit(number))
     await client.settled(name)
     return time.perf_counter() - begun
 
@@ -204,9 +208,11 @@ async def comment(options: Options, table: Table) -> None:
         await client.initialize(options.settings("lower"))
         await client.open(MODEL)
         await client.settled(MODEL)
-        samples = [
-            await _settled(client, MODEL, f"{text}# note {number}\n", number) for number in range(options.repeat)
-        ]
+
+        def edit(number: int) -> str:
+            return f"{text}# note {number}\n"
+
+        samples = [await _settled(client, MODEL, edit, number) for number in range(options.repeat)]
     table.row("comment-only edit", samples, "TORCH_LOGS=output_code")
 
 
@@ -250,10 +256,8 @@ async def one_graph(options: Options, table: Table) -> None:
         await client.initialize(options.settings("lower"))
         await client.open("model.py")
         await _warm(client, "model.py", programs.four_graphs)
-        samples = [
-            await _settled(client, "model.py", programs.four_graphs(number), number)
-            for number in range(10, 10 + options.repeat)
-        ]
+        edits = range(10, 10 + options.repeat)
+        samples = [await _settled(client, "model.py", programs.four_graphs, number) for number in edits]
     table.row("edit that changes one of four graphs", samples, "TORCH_LOGS=output_code")
 
 

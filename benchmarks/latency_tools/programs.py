@@ -8,8 +8,8 @@ MANY_FILES = 2000
 
 
 def numbered(text: str, number: int) -> str:
-    """A text that means something else for each number: a break comes and goes at the top of `forward`."""
-    mark = f'        print("pass {number}")\n' if number % 2 else ""
+    """A text with another graph for each number; odd ones also have a break at the top of `forward`."""
+    mark = f"        x = x * 1.{number:04d}\n" + (f'        print("pass {number}")\n' if number % 2 else "")
     head, line, tail = text.partition("    def forward(self, x):  # here\n")
     return head + line + mark + tail
 
