@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch.fx import GraphModule, Node
@@ -68,5 +68,5 @@ def _lift(module: GraphModule, copy: Node) -> None:
             module.graph.erase_node(node)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[torch.Tensor]:
     return isinstance(value, torch.Tensor) and value.dim() == 0 and value.dtype not in _NOT_FOLDED
