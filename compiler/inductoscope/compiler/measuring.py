@@ -153,14 +153,14 @@ class _Maker:
 
 def _only_on_its_own_sizes(benchmarks: list[Benchmark]) -> tuple[Benchmark, ...]:
     """A program that runs with its first inputs and with no others may be made for those sizes: say so."""
-    if not benchmarks or benchmarks[0].refused is not None:
+    if not benchmarks or benchmarks[0].compiled is None:
         return tuple(benchmarks)
     first = ", ".join(benchmarks[0].inputs)
     return (benchmarks[0], *(_with_hint(one, first) for one in benchmarks[1:]))
 
 
 def _with_hint(benchmark: Benchmark, first: str) -> Benchmark:
-    if benchmark.refused is None or "eager program" not in benchmark.refused:
+    if benchmark.refused is None or benchmark.compiled is not None or "eager program" not in benchmark.refused:
         return benchmark
     hint = f"It runs with the first inputs ({first}), so it may be written for those sizes alone."
     return replace(benchmark, refused=f"With ({', '.join(benchmark.inputs)}): {benchmark.refused} {hint}")
