@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inductoscope.protocol.report import TargetReport
-from inductoscope.server import phases
+from inductoscope.server import phases, words
 from inductoscope.server.features.markup import Block, Code, Heading, Note, Points
 
 LISTED = 6
@@ -35,12 +35,19 @@ def section(report: TargetReport) -> Iterator[Block]:
     )
     yield Code("text", "\n".join(lines))
     if compiled := phases.compilations(report):
-        yield Points(tuple(f"{one.graph} {phases.described(one)}" for one in compiled))
+        places = {graph.id: (graph.file, graph.line) for graph in report.graphs}
+        yield Points(
+            tuple(f"{one.graph}{_at(report, places.get(one.graph))} {phases.described(one)}" for one in compiled)
+        )
     if unchanged := phases.lowerings(report):
         yield Note(f"{unchanged}.")
     if always := tuple(phases.always_lowered(report)):
         yield Points(always)
     yield Note(f"One run, with everything observed: observing itself took {phases.time(phases.ours_ms(report))}.")
+
+
+def _at(report: TargetReport, place: tuple[str, int] | None) -> str:
+    return f" ({words.lines([place], report.file)})" if place is not None else ""
 
 
 def card(report: TargetReport, path: str, line: int) -> Iterator[Block]:
