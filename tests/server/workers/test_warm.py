@@ -196,6 +196,30 @@ async def test_closing_ends_every_warm_process() -> None:
     assert not psutil.pid_exists(first.pid)
 
 
+async def test_warm_processes_end_with_a_server_that_is_killed() -> None:
+    program = (
+        "import asyncio, time\n"
+        "from server.workers.test_warm import *\n"
+        "async def main():\n"
+        "    pool = WorkerPool('python', spare=Spare.FORK, command=command())\n"
+        "    print(((await grown(pool)).report.message or '').split()[1], flush=True)\n"
+        "    time.sleep(600)\n"
+        "asyncio.run(main())\n"
+    )
+    tests = Path(__file__).resolve().parents[2]
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program), stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(tests)}
+    )
+    assert server.stdout is not None
+    layer = psutil.Process(int(await server.stdout.readline()))
+    first = layer.parent()
+    server.kill()
+    await server.wait()
+    assert first is not None
+    while not (has_ended(layer.pid) and has_ended(first.pid)):
+        await asyncio.sleep(0)
+
+
 async def test_idle_warm_processes_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nursery, "IDLE_S", 0.0)
     pool = WorkerPool("python", spare=Spare.FORK, command=command())
