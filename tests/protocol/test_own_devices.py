@@ -129,13 +129,37 @@ def test_a_device_file_without_a_key_goes_by_its_own_name(tmp_path: Path) -> Non
         ('{"base": "T4",\n "clock_mhz": 0}', "box.json, line 2: clock_mhz has to be a whole number above 0."),
         ('{"base": "T4",\n }', "box.json, line 2: this is not valid JSON"),
         ("[]", "box.json: the device box has to be a table of figures."),
+        ('{"clok_mhz": 1, "base": "T4"}', "box.json, line 1: clok_mhz is no figure of a device; is clock_mhz meant?"),
+        (
+            '{"sources": {"l2_mib": "me"},\n "l2_mib": -1,\n "base": "T4"}',
+            "box.json, line 2: l2_mib has to be a number",
+        ),
+        ('{"l2_mib": 4, "base": "T4", "sources": {\n "l2_mib": 1}}', "box.json, line 2: l2_mib has to be a text."),
+        ('{"base": "T4", "limits": {"blocks": 4,\n "warp": 0}}', "box.json, line 2: warp has to be a whole number"),
+        ('{"source": "a: \\"l2_mib\\": 4",\n "l2_mib": [1],\n "base": "T4"}', "box.json, line 2: l2_mib has to be"),
+        (f'{{"base": "T4", "clock_mhz": {"9" * 5000}}}', "cannot be read: Exceeds the limit"),
+        (f'{{"base": "T4", "clock_mhz": {"9" * 12}}}', "above 0, at most 2147483647."),
+        ('{"base": "T4", "l2_mib": 1e-9}', "above 0, at least 0.001."),
     ],
+    ids=range(11),
 )
 def test_a_device_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "box.json").write_text(text)
     with pytest.raises(OwnDeviceError) as raised:
         own_devices.read_file(tmp_path / "box.json")
     assert message in str(raised.value)
+    assert not str(raised.value).endswith("?.")
+
+
+def test_a_device_file_may_begin_with_the_mark_of_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "box.json").write_text('{"base": "T4"}', encoding="utf-8-sig")
+    assert own_devices.read_file(tmp_path / "box.json").device.arch == "sm_75"
+
+
+def test_a_folder_is_no_device_file(tmp_path: Path) -> None:
+    with pytest.raises(OwnDeviceError) as raised:
+        own_devices.read_file(tmp_path)
+    assert str(raised.value) == f"The device file {tmp_path} cannot be read: Is a directory."
 
 
 def test_a_missing_device_file_is_said(tmp_path: Path) -> None:

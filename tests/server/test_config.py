@@ -141,6 +141,9 @@ def test_a_table_that_is_none_and_a_file_that_is_no_text(tmp_path: Path) -> None
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="cannot be read"):
         read(path)
+    path.write_text("a = " + "9" * 5000)
+    with pytest.raises(ConfigError, match="cannot be read: Exceeds the limit"):
+        read(path)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ _LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
 _TEXTS = ("name", "arch")
 _FRACTIONS = ("bandwidth_gbps", "l2_mib", "tensor_tflops", "float32_tflops")
 _MAY_BE_ZERO = ("shared_reserved",)
+_MOST, _LEAST_FRACTION = 2**31 - 1, 1e-3
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ARCH = {Vendor.NVIDIA: re.compile(r"sm_\d{2,3}"), Vendor.AMD: re.compile(r"gfx[0-9a-f]{3,4}")}
 
@@ -38,12 +39,24 @@ _ARCH = {Vendor.NVIDIA: re.compile(r"sm_\d{2,3}"), Vendor.AMD: re.compile(r"gfx[
 class OwnDeviceError(ValueError):
     """A described GPU cannot be used; the message is the rest of a sentence that begins with where it stands.
 
-    `entry` is the name in the table that is wrong, None for the table as a whole.
+    `entry` is the name in the table that is wrong, None for the table as a whole; `within` the name of the table in
+    it that the entry stands in, where it does.
     """
 
-    def __init__(self, message: str, entry: str | None = None) -> None:
+    def __init__(self, message: str, entry: str | None = None, within: str | None = None) -> None:
         super().__init__(message)
         self.entry = entry
+        self.within = within
+
+    @property
+    def ended(self) -> str:
+        """The message with a full stop, unless it ends in a question."""
+        return str(self) if str(self).endswith("?") else f"{self}."
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names that lead to the entry, outermost first; empty for the table as a whole."""
+        return tuple(name for name in (self.within, self.entry) if name is not None)
 
 
 @dataclass(frozen=True)
@@ -105,17 +118,18 @@ def read(key: str, table: object, origin: str, known: Sequence[OwnDevice] = ()) 
 def read_file(path: Path, known: Sequence[OwnDevice] = ()) -> OwnDevice:
     """The GPU in a device file.  Raises `OwnDeviceError` with a whole sentence that names file and line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # with the mark that editors on Windows put first, or without
         table = json.loads(text)
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise OwnDeviceError(f"The device file {path} cannot be read: {error}.") from None
     except json.JSONDecodeError as error:
         raise OwnDeviceError(f"{path}, line {error.lineno}: this is not valid JSON ({error.msg}).") from None
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or a number of thousands of digits
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise OwnDeviceError(f"The device file {path} cannot be read: {why.rstrip('.')}.") from None
     key = table.get("key", path.stem) if isinstance(table, dict) else path.stem
     try:
         return read(_text("key", key), table, str(path), known)
     except OwnDeviceError as error:
-        raise OwnDeviceError(f"{_place(path, text, error.entry)}: {error}.") from None
+        raise OwnDeviceError(f"{_place(path, text, error.path)}: {error.ended}") from None
 
 
 def nearest(arch: str, vendor: Vendor, name: str, multiprocessors: int) -> Device:
@@ -167,9 +181,31 @@ def to_text(own: OwnDevice) -> str:
     return text + "\n"
 
 
-def _place(path: Path, text: str, entry: str | None) -> str:
-    found = re.search(rf'"{re.escape(entry)}"\s*:', text) if entry is not None else None
-    return f"{path}, line {text.count(chr(10), 0, found.start()) + 1}" if found else str(path)
+def _place(path: Path, text: str, where: tuple[str, ...]) -> str:
+    """The file, with the line of the entry that the names in `where` lead to."""
+    start = _entry(text, where)
+    return f"{path}, line {text.count(chr(10), 0, start) + 1}" if start is not None else str(path)
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
+
+
+def _entry(text: str, where: tuple[str, ...]) -> int | None:
+    """Where the last entry of that path begins in a JSON text, as the last one of a name is what counts."""
+    path: list[str | None] = []
+    last, start, found = "", 0, None
+    for token in _TOKEN.finditer(text):
+        match token[0]:
+            case "{" | "[":
+                path.append(None)
+            case "}" | "]":
+                path.pop()
+            case ":":
+                path[-1] = json.loads(last)
+                found = start if tuple(path) == where else found
+            case text_token:
+                last, start = text_token, token.start()
+    return found
 
 
 def _check_key(key: str, known: Sequence[OwnDevice]) -> None:
@@ -212,25 +248,31 @@ def _limits(value: object, base: Device) -> Limits:
         raise OwnDeviceError("limits has to be a table", "limits")
     for entry in value:
         if entry not in _LIMITS:
-            raise OwnDeviceError(f"{entry} is no limit of a device{_meant(str(entry), set(_LIMITS))}", str(entry))
-    return replace(base.limits, **{str(name): int(_number(name, limit)) for name, limit in value.items()})
+            raise OwnDeviceError(
+                f"{entry} is no limit of a device{_meant(str(entry), set(_LIMITS))}", str(entry), "limits"
+            )
+    return replace(base.limits, **{str(name): int(_number(name, limit, "limits")) for name, limit in value.items()})
 
 
-def _number(name: str, value: object) -> float | int:
-    """A figure; those that count something are whole."""
+def _number(name: str, value: object, within: str | None = None) -> float | int:
+    """A figure; those that count something are whole, and no larger than the driver's own 32 bits."""
     kinds = (int, float) if name in _FRACTIONS else (int,)
     least = 0 if name in _MAY_BE_ZERO else 1
     fits = isinstance(value, kinds) and not isinstance(value, bool)
-    if fits and isinstance(value, int | float) and (value >= least or (0 < value < 1)) and value < 1e12:
+    smallest = least if least == 0 or name not in _FRACTIONS else _LEAST_FRACTION
+    if fits and isinstance(value, int | float) and smallest <= value <= _MOST:
         return value
     what = "a number" if name in _FRACTIONS else "a whole number"
-    raise OwnDeviceError(f"{name} has to be {what} {'from 0' if least == 0 else 'above 0'}", name)
+    above = "from 0" if least == 0 else "above 0"
+    limit = f", at most {_MOST}" if fits and isinstance(value, int | float) and value > _MOST else ""
+    limit = f", at least {_LEAST_FRACTION:g}" if fits and name in _FRACTIONS and 0 < value < _LEAST_FRACTION else limit
+    raise OwnDeviceError(f"{name} has to be {what} {above}{limit}", name, within)
 
 
-def _text(name: str, value: object) -> str:
+def _text(name: str, value: object, within: str | None = None) -> str:
     if isinstance(value, str) and value.strip():
         return value
-    raise OwnDeviceError(f"{name} has to be a text", name)
+    raise OwnDeviceError(f"{name} has to be a text", name, within)
 
 
 def _sources(table: Mapping[str, Any], base: Device, source: str) -> tuple[FigureSource, ...]:
@@ -240,11 +282,13 @@ def _sources(table: Mapping[str, Any], base: Device, source: str) -> tuple[Figur
         raise OwnDeviceError("sources has to be a table of texts", "sources")
     for entry in told:
         if entry not in FIGURES:
-            raise OwnDeviceError(f"{entry} is no figure of a device{_meant(str(entry), set(FIGURES))}", str(entry))
+            raise OwnDeviceError(
+                f"{entry} is no figure of a device{_meant(str(entry), set(FIGURES))}", str(entry), "sources"
+            )
 
     def of(figure: str) -> str:
         if figure in told:
-            return _text(figure, told[figure])
+            return _text(figure, told[figure], "sources")
         return source if figure in table else f"{base.key}: {devices.source_of(base, figure)}"
 
     return tuple(FigureSource(figure, of(figure)) for figure in FIGURES)

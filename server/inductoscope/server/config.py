@@ -117,10 +117,10 @@ def read(path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a number of thousands of digits
+        raise ConfigError(f"{path} cannot be read: {error}.") from None
     except RecursionError:
         raise ConfigError(f"{path} cannot be read: its values are nested too deeply.") from None
     tool = document.get("tool", {})
@@ -191,7 +191,7 @@ class _Reader:
             try:
                 found = (*found, own_devices.read(key, table, str(self._path), found))
             except OwnDeviceError as error:
-                raise ConfigError(f"{self._where_in_device(key, error.entry)}: {error}.") from None
+                raise ConfigError(f"{self._where_in_device(key, error.entry)}: {error.ended}") from None
         return found
 
     def _where_in_device(self, key: str, entry: str | None) -> str:
