@@ -114,11 +114,11 @@ class Tuned:
 class KernelTime:
     """A kernel of one compiled call as the profiler timed it.
 
-    `us` is the median of a launch with its interquartile range over `runs` launches, `launches` how many a call makes, `share` its part of
-    the time of all kernels.  `operator` is the ATen operator that launched it, where that is known.  `predicted_us` is
-    what the model says for one launch, `gbps` and `tflops` are the bytes and operations that Inductor counts over the
-    measured time, `of_copy` and `of_matmul` these over the device's ceilings.  What the compiler made of it is null
-    for library kernels and on the CPU.  `file` and `line` are the program's line behind it.
+    `us` is the median of a launch with its interquartile range over `runs` launches, `launches` how many a call makes,
+    `share` its part of the time of all kernels.  `operator` is the ATen operator that launched it, where that is known.
+    `predicted_us` is what the model says for one launch, `gbps` and `tflops` are the bytes and operations that Inductor
+    counts over the measured time, `of_copy` and `of_matmul` these over the device's ceilings.  What the compiler made
+    of it is null for library kernels and on the CPU.  `file` and `line` are the program's line behind it.
     """
 
     name: str

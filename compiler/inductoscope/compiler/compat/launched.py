@@ -1,6 +1,6 @@
 """The kernels of compiled code in this process, as objects that can be asked and watched.
 
-Private parts of torch, the same in 2.11 to 2.15:
+Private parts of torch, the same in 2.11 to 2.15 (C++ kernels run on all of them, Triton's on a card with 2.11):
 - `PyCodeCache.modules` (`torch._inductor.codecache`): the generated modules that were loaded; their globals hold the
   kernels, and the code that calls them looks them up there.
 - `CachingAutotuner.launchers` with `n_regs`, `n_spills`, `shared` and `config`: what Triton made of a kernel.
