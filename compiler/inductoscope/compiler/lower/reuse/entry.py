@@ -285,7 +285,7 @@ def _kept(question: Question) -> KeptQuestion:
         one.is_backward,
         one.key,
         dict(one.parts),
-        one.refusal,
+        caches.refusal_text(one.refusal) if one.refusal is not None else None,
         one.sizes,
         question.conditions,
         question.place,
