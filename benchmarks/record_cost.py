@@ -1,6 +1,6 @@
 """What being recorded costs a program: compiling, and every step after it, with and without `inductoscope run`.
 
-usage: python benchmarks/record_cost.py [--rounds 5] [--layers 4] [--steps 2000]
+usage: python benchmarks/record_cost.py [--rounds 5] [--layers 4] [--steps 2000] [--backend inductor]
 
 The program compiles a small transformer, forward and backward, with empty caches, and then makes steps.  Each round
 starts it plainly and recorded, in turn, so that both meet the same load.  Seconds are processor time, which other
@@ -25,10 +25,10 @@ PROGRAM = """
 import json, os, resource, sys, time
 import torch
 
-layers, steps = int(sys.argv[1]), int(sys.argv[2])
+layers, steps, backend = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 torch.manual_seed(0)
 layer = lambda: torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0)
-model = torch.compile(torch.nn.Sequential(*(layer() for _ in range(layers))))
+model = torch.compile(torch.nn.Sequential(*(layer() for _ in range(layers))), backend=backend)
 data = torch.randn(2, 8, 64)
 
 def spent():
@@ -60,11 +60,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--backend", default="inductor")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch, "program.py")
         program.write_text(PROGRAM)
-        given = [str(program), str(arguments.layers), str(arguments.steps)]
+        given = [str(program), str(arguments.layers), str(arguments.steps), arguments.backend]
         plain, recorded, sizes = [], [], []
         for round_number in range(arguments.rounds):
             folder = Path(scratch, f"records{round_number}")
@@ -72,6 +73,7 @@ def main() -> None:
             plain.append(run(given, dict(os.environ), scratch))
             recorded.append(run(given, environment(folder, os.environ), scratch))
             sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
+            print(f"round {round_number + 1}: {plain[-1]} plain, {recorded[-1]} recorded", flush=True)
     print(f"{arguments.rounds} rounds, {statistics.median(sizes) / 2**20:.1f} MiB of records each")
     for field, title in FIELDS.items():
         without, with_it = ([one[field] for one in side] for side in (plain, recorded))
