@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from inductoscope.server.bench import command, history
 from inductoscope.server.bench.measure import Plan, Session
 from inductoscope.server.check import Watcher
 from inductoscope.server.planning import CheckError, Options
+from inductoscope.server.workers import WorkerPool
 from support.fake_worker import Script
 
 RESULT = Benchmark(
@@ -109,3 +111,25 @@ def test_the_history_is_printed_as_json(model, capsys):
 
     assert cli.main(["bench", str(model), "--history", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"history": []}
+
+
+async def test_a_revision_is_run_by_the_interpreter_of_the_work_tree(model, monkeypatch):
+    """A virtual environment beside the file is in no revision."""
+    git(model.parent, "init", "-q")
+    git(model.parent, "add", "-A")
+    git(model.parent, "commit", "-qm", "one")
+    python = model.parent / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    used: list[str] = []
+
+    class Recording(WorkerPool):
+        def __init__(self, path: str, **options: object) -> None:
+            used.append(path)
+            super().__init__(path, **options)
+
+    monkeypatch.setattr("inductoscope.server.check.WorkerPool", Recording)
+    await session(Plan(Options((model,)), against="HEAD")).run()
+    assert used == [str(python)]

@@ -11,7 +11,11 @@ import pytest
 
 from inductoscope.protocol.messages import FailureKind, Target, TargetKind
 from inductoscope.protocol.report import Rung
+from inductoscope.server import config
+from inductoscope.server.config import ConfigError
 from inductoscope.server.remote import RunnerError, closure, remote_command
+from inductoscope.server.runner import make_runner
+from inductoscope.server.settings import Settings
 from inductoscope.server.workers import RunOutcome, RunRequest, Spare, WorkerPool
 
 TORCHLESS = "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"
@@ -75,6 +79,22 @@ async def test_what_was_sent_once_is_not_sent_again(tmp_path):
     first = {blob.name: blob.stat().st_ino for blob in blobs.iterdir()}
     await outcome(runner, tmp_path)
     assert {name: (blobs / name).stat().st_ino for name in first} == first
+
+
+async def test_an_editor_measures_on_the_machine_that_the_project_names(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.inductoscope]\nrunner = ["no-such-ssh", "gpu-box"]\n')
+    (tmp_path / "model.py").write_text("def f(x): return x\n")
+    target = Target(str(tmp_path / "model.py"), "f", 1, TargetKind.FUNCTION, "f")
+    runner = make_runner(Settings())
+    found = await runner.run(RunRequest(target, "cpu", Rung.MEASURE, cwd=str(tmp_path)), lambda message: None)
+    await runner.close()
+    assert "The runner no-such-ssh gpu-box cannot be started" in found.failure.message
+
+
+def test_a_runner_has_to_be_words(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.inductoscope]\nrunner = []\n")
+    with pytest.raises(ConfigError, match=r"runner of .* has to be a list of words"):
+        config.nearest(tmp_path)
 
 
 @pytest.mark.parametrize("python", ["/opt/my python/bin/python", "python3; rm x", "$(python)"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inductoscope.protocol.report import Benchmark, Rung, TargetReport
-from inductoscope.server import check, planning
+from inductoscope.server import check, interpreter, planning
 from inductoscope.server.bench import noise, revision
 from inductoscope.server.bench.remembering import remembered
 from inductoscope.server.bench.revision import Revision
@@ -103,7 +103,7 @@ class Session:
 
     async def _both(self, runs: Runs, job: Job, earlier: Sequence[Job], then: Revision, mode: str | None) -> RunOutcome:
         """The revision, the work tree, the work tree, the revision: a drift of the machine cancels out."""
-        old = _same(job, earlier, then)
+        old = _same(job, earlier, then, self.plan.options.python)
         first = await self._measured(runs, old, mode)
         if first.report.benchmark is None or first.report.benchmark.compiled is None:
             raise CheckError(f"{job.target.name} cannot be measured as of {then.name}: {first.report.message}")
@@ -123,11 +123,15 @@ def _jobs_then(options: Options, then: Revision) -> list[Job]:
     return planning.plan(replace(options, paths=tuple(there))).jobs
 
 
-def _same(job: Job, earlier: Sequence[Job], then: Revision) -> Job:
-    """The same target in the revision."""
+def _same(job: Job, earlier: Sequence[Job], then: Revision, python: str | None) -> Job:
+    """The same target in the revision, to be run by the interpreter of today: environments are in no revision."""
     for one in earlier:
         if one.target.name == job.target.name and then.now(one.target.file) == job.target.file:
-            return one
+            try:
+                chosen = interpreter.choose(Path(job.target.file).parent, python, job.settings.python)
+            except interpreter.InterpreterError as error:
+                raise CheckError(str(error)) from None
+            return replace(one, settings=replace(one.settings, python=chosen.path))
     raise CheckError(f"{job.target.name} is not in {Path(job.target.file).name} as of revision {then.name}.")
 
 
