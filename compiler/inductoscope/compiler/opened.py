@@ -42,6 +42,11 @@ class Opened:
         elif len(self._read) < 50 * MOST:
             self._read[path] = None
 
+    def forget(self) -> None:
+        """Begin anew: what was opened so far was not the program's doing."""
+        self._read.clear()
+        self._written.clear()
+
     def files(self, is_user: Callable[[str], bool]) -> tuple[str, ...]:
         """The user's files that were read and not written, as absolute paths; hidden ones are tools' own business."""
         written = set(map(os.path.abspath, self._written))

@@ -25,6 +25,8 @@ from typing import Any
 
 import torch
 
+from inductoscope.compiler import scratch
+
 _COUNTING = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch._subclasses", "torch._higher_order_ops")
 """Packages whose modules and classes hold counters."""
 
@@ -42,9 +44,6 @@ _STATISTICS = (
 
 _STAY = ("torch", "triton", "inductoscope", "sympy", "mpmath", "numpy")
 """Packages whose modules stay imported, beside the standard library's: those that every compilation imports."""
-
-_GENERATED = "torch._inductor.runtime.compile_tasks."
-"""Modules of generated code."""
 
 
 @contextlib.contextmanager
@@ -159,15 +158,20 @@ def _position(value: Any) -> Any:
 
 def _is_torchs(module: Any) -> bool:
     """Whether a module is one that every compilation imports: of the packages it needs, or the standard library's."""
-    whole = getattr(module, "__name__", "")
-    name = whole.partition(".")[0]
-    if name in _STAY:
-        return not whole.startswith(_GENERATED)
+    name = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
-    if file is None:
-        return name in sys.stdlib_module_names
+    if not isinstance(file, str) or not Path(file).is_absolute():
+        return name in (*_STAY, *sys.stdlib_module_names)
+    if any(file.startswith(folder + os.sep) for folder in _folders_of_generated_code()):
+        return False
+    if name in _STAY:
+        return True
     folder = sysconfig.get_path("stdlib")
     return file.startswith(folder + os.sep) and not {"site-packages", "dist-packages"} & set(Path(file).parts)
+
+
+def _folders_of_generated_code() -> list[str]:
+    return [os.environ[name] for name in scratch.CACHE_VARIABLES if os.environ.get(name)]
 
 
 def _reach(module: str, path: str) -> Any:

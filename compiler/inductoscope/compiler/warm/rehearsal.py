@@ -6,7 +6,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from inductoscope.compiler import pipeline, placement
+from inductoscope.compiler import opened, pipeline, placement
 from inductoscope.compiler.compat import leftovers
 from inductoscope.compiler.failures import RunFailedError
 from inductoscope.protocol.messages import Message, Run, RunDone, RunFailed, Target, TargetKind
@@ -53,6 +53,7 @@ def compile_something(device: str, place: Path) -> str | None:
         target = Target(str(file), "Model.forward", 6, TargetKind.MODULE_CLASS, "Model")
         said: list[Message] = []
         pipeline.run(Run(1, target, device, Rung.LOWER), said.append)
+    opened.record().forget()
     last = said[-1]
     if isinstance(last, RunDone):
         return None
