@@ -358,6 +358,24 @@ async def test_actions_offer_what_lenses_do_and_say_why_not() -> None:
     assert actions.actions(h.session.snapshot(), PATH, 1, 1) == ()
 
 
+async def test_only_the_actions_that_are_asked_for_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = await checked(kernels=(kernel(),))
+    computed: list[str] = []
+    monkeypatch.setattr(actions.fixes, "fixes", lambda *_: computed.append("fixes") or ())
+    monkeypatch.setattr(actions.fixes, "all_safe", lambda *_: computed.append("all") or ())
+
+    def kinds(*only: str) -> list[str]:
+        found = actions.actions(h.session.snapshot(), PATH, LINES["add"], LINES["add"], only)
+        return [item.kind.value for item in found]
+
+    assert kinds("source.inductoscope.check") == ["source.inductoscope.check"] and computed == []
+    assert len(kinds("source.inductoscope")) == 5 and computed == []
+    assert kinds("source.fixAll") == [] and computed == ["all"]
+    assert kinds("quickfix") == [] and computed == ["all", "fixes"]
+    assert kinds("source.inductoscope.ch", "refactor") == kinds() == [] and computed == ["all", "fixes"]
+    assert len(kinds("")) == 5 and computed == ["all", "fixes", "fixes", "all"]
+
+
 async def test_documents_of_a_target() -> None:
     h = await checked(kernels=(kernel(), kernel("extern_kernels.mm", language=KernelLanguage.EXTERN, source=None)))
     snapshot = h.session.snapshot()

@@ -298,9 +298,9 @@ class Endpoints:
         )
         if path is None or not client.action_literals:
             return []
-        found = actions.actions(snapshot, path, params.range.start.line + 1, params.range.end.line + 1)
-        wanted = (item for item in found if to_lsp.kind_wanted(item.kind.value, params.context.only))
-        possible = (item for item in wanted if client.disabled_actions or item.disabled is None)
+        first, last = params.range.start.line + 1, params.range.end.line + 1
+        found = actions.actions(snapshot, path, first, last, to_lsp.kinds(params.context.only))
+        possible = (item for item in found if client.disabled_actions or item.disabled is None)
         return [to_lsp.code_action(item, self._editor.where(snapshot), client) for item in possible]
 
     async def sync(self, params: Any) -> dict[str, Any]:

@@ -310,12 +310,9 @@ def _edit(fix: Fix, where: Where) -> types.WorkspaceEdit:
     return types.WorkspaceEdit(changes={where.uri(fix.path): edits})
 
 
-def kind_wanted(kind: str, only: Sequence[Any] | None) -> bool:
-    """Whether an action of that kind was asked for; kinds are dotted and name all that is below them."""
-    if only is None:
-        return True
-    names = [getattr(item, "value", item) for item in only]
-    return any(name in ("", kind) or kind.startswith(f"{name}.") for name in names)
+def kinds(only: Sequence[types.CodeActionKind | str] | None) -> tuple[str, ...] | None:
+    """Kinds of code actions as a client names them, known to LSP or not."""
+    return None if only is None else tuple(str(getattr(item, "value", item)) for item in only)
 
 
 class BadArgumentsError(ValueError):

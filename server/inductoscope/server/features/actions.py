@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from inductoscope.server.features import fixes
@@ -20,6 +21,10 @@ class ActionKind(enum.Enum):
     SHOW_KERNELS = "source.inductoscope.showKernels"
     SHOW_GUARDS = "source.inductoscope.showGuards"
     SHOW_TIMELINE = "source.inductoscope.showTimeline"
+
+    def is_among(self, only: Iterable[str] | None) -> bool:
+        """Whether it was asked for: kinds are dotted, and each names all that is below it; None asks for all."""
+        return only is None or any(name in ("", self.value) or self.value.startswith(f"{name}.") for name in only)
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,22 @@ _SOURCE_ACTIONS = (
 )
 
 
-def actions(snapshot: Snapshot, path: str, first: int, last: int) -> tuple[Action, ...]:
-    """What can be done for lines `first` to `last` of an open file."""
-    found = [_fix(fix, ActionKind.QUICK_FIX) for fix in fixes.fixes(snapshot, path, first, last)]
+def actions(
+    snapshot: Snapshot, path: str, first: int, last: int, only: Iterable[str] | None = None
+) -> tuple[Action, ...]:
+    """What can be done for lines `first` to `last` of an open file, of the kinds in `only`; None means all kinds.
+
+    Nothing is computed for other kinds: editors ask for one kind at each save.
+    """
+    wanted = {kind for kind in ActionKind if kind.is_among(only)}
+    found: list[Action] = []
+    if ActionKind.QUICK_FIX in wanted:
+        found += [_fix(fix, ActionKind.QUICK_FIX) for fix in fixes.fixes(snapshot, path, first, last)]
     for view in snapshot.targets_in(path):
         if _touches(snapshot, view, first, last):
-            found += _of(snapshot, view)
-    found += [_fix(fix, ActionKind.FIX_ALL) for fix in fixes.all_safe(snapshot, path)]
+            found += _of(snapshot, view, wanted)
+    if ActionKind.FIX_ALL in wanted:
+        found += [_fix(fix, ActionKind.FIX_ALL) for fix in fixes.all_safe(snapshot, path)]
     return tuple(found)
 
 
@@ -57,13 +71,12 @@ def _fix(fix: fixes.Fix, kind: ActionKind) -> Action:
     return Action(title, kind, fix=fix, disabled=fix.disabled)
 
 
-def _of(snapshot: Snapshot, view: TargetView) -> list[Action]:
-    found = []
+def _of(snapshot: Snapshot, view: TargetView, wanted: set[ActionKind]) -> Iterator[Action]:
     for name, kind, words in _SOURCE_ACTIONS:
-        title = words.format(view.target.name)
-        command = Command(name, title, view.target.file, view.target.name)
-        found.append(Action(title, kind, command=command, disabled=obstacle(snapshot, view, name)))
-    return found
+        if kind in wanted:
+            title = words.format(view.target.name)
+            command = Command(name, title, view.target.file, view.target.name)
+            yield Action(title, kind, command=command, disabled=obstacle(snapshot, view, name))
 
 
 def _touches(snapshot: Snapshot, view: TargetView, first: int, last: int) -> bool:
