@@ -256,17 +256,16 @@ def _limits(value: object, base: Device) -> Limits:
 
 def _number(name: str, value: object, within: str | None = None) -> float | int:
     """A figure; those that count something are whole, and no larger than the driver's own 32 bits."""
-    kinds = (int, float) if name in _FRACTIONS else (int,)
-    least = 0 if name in _MAY_BE_ZERO else 1
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
-    smallest = least if least == 0 or name not in _FRACTIONS else _LEAST_FRACTION
-    if fits and isinstance(value, int | float) and smallest <= value <= _MOST:
-        return value
-    what = "a number" if name in _FRACTIONS else "a whole number"
-    above = "from 0" if least == 0 else "above 0"
-    limit = f", at most {_MOST}" if fits and isinstance(value, int | float) and value > _MOST else ""
-    limit = f", at least {_LEAST_FRACTION:g}" if fits and name in _FRACTIONS and 0 < value < _LEAST_FRACTION else limit
-    raise OwnDeviceError(f"{name} has to be {what} {above}{limit}", name, within)
+    counts = name not in _FRACTIONS
+    least = 0 if name in _MAY_BE_ZERO else 1 if counts else _LEAST_FRACTION
+    limit = ""
+    if isinstance(value, int if counts else (int, float)) and not isinstance(value, bool):
+        number: float | int = value
+        if least <= number <= _MOST:
+            return number
+        limit = f", at most {_MOST}" if number > _MOST else f", at least {least:g}" if 0 < number < least else ""
+    what = "a whole number" if counts else "a number"
+    raise OwnDeviceError(f"{name} has to be {what} {'from 0' if least == 0 else 'above 0'}{limit}", name, within)
 
 
 def _text(name: str, value: object, within: str | None = None) -> str:
