@@ -67,3 +67,14 @@ def test_an_unknown_eager_side_says_why() -> None:
 
 def test_nothing_predicted_is_nothing_said() -> None:
     assert list(whole_calls.lines(report())) == list(whole_calls.account(report())) == []
+
+
+def test_factors_are_written_without_exponents() -> None:
+    fast = replace(CALL, speedup=123.4, speedup_low=9.96, speedup_high=1400.0)
+    [line] = whole_calls.lines(report(fast))
+    assert line.endswith("so compiling gives 123x (10x to 1400x)")
+
+
+def test_branches_that_do_not_all_run_are_said() -> None:
+    [line] = whole_calls.lines(report(replace(PARTIAL, compiled=COMPILED, eager=None, every_branch=True)))
+    assert line.endswith("(25.0 µs to 49.0 µs) if every branch ran, and each loop once")

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx import Graph, symbolic_trace
+from torch.fx import Graph, GraphModule, symbolic_trace
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
 from inductoscope.compiler.predict.eager import EagerRun, Launches
 from inductoscope.compiler.simgpu.eager_ops import MOST_OPERATORS, Rerun
+from inductoscope.compiler.simgpu.graphs import RECOMPUTING, EagerGraph
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +22,14 @@ META = "meta"  # a device other than the CPU that every build has
 
 def run(function: Callable[..., Any], *args: Any, graph: Graph | None = None) -> EagerRun:
     return Rerun(graph or Graph(), function, FakeTensorMode(allow_non_fake_inputs=True)).on(args)
+
+
+def _keep_products() -> Any:
+    def policy(_context: Any, op: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
+        kept = op is torch.ops.aten.mm.default
+        return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(policy)
 
 
 def names(ops: Any) -> list[str]:
@@ -77,6 +87,72 @@ def test_a_size_that_depends_on_data_is_said_to_be_unknown() -> None:
     found = run(lambda x: x[x > 0].sum().item(), tensor(4))
     assert found.forward is None
     assert found.missing is not None
+
+
+def test_nothing_is_launched_for_results_without_elements() -> None:
+    found = run(lambda x: x * 2, tensor(0, 16))
+    assert found.forward is not None
+    assert [op.launches for op in found.forward] == [Launches.NOTHING]
+
+
+@pytest.mark.parametrize("policy", [None, _keep_products])
+def test_backward_computes_checkpointed_regions_again(policy: Any) -> None:
+    class Body(torch.nn.Module):
+        def forward(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            return (x @ w).sin() @ w
+
+    region = symbolic_trace(Body())
+    if policy is not None:
+        region.meta["_checkpoint_context_fn"] = policy
+    root = torch.nn.Module()
+    root.region = region
+    graph = Graph()
+    x, w = graph.placeholder("x"), graph.placeholder("w")
+    graph.output(
+        graph.call_function(torch.ops.higher_order.tag_activation_checkpoint, (graph.get_attr("region"), x, w))
+    )
+    runner = EagerGraph(GraphModule(root, graph), meanings=RECOMPUTING)
+    found = run(runner, tensor(8, 16, grad=True), tensor(16, 16, grad=True), graph=graph)
+    assert found.forward is not None and found.backward is not None
+    assert names(found.forward).count("mm") == 2
+    again = 1 if policy is None else 0  # the first product; the second is not needed
+    assert names(found.backward).count("mm") == 4 + again
+    assert names(found.backward).count("sin") == 1
+
+
+def test_the_setting_for_float32_counts_for_products() -> None:
+    told, before = [], torch.get_float32_matmul_precision()
+    for precision in ("high", "highest"):
+        try:
+            torch.set_float32_matmul_precision(precision)
+            found = run(lambda x: (x @ x).sin(), tensor(8, 8))
+        finally:
+            torch.set_float32_matmul_precision(before)
+        assert found.forward is not None
+        told.append([op.tf32 for op in found.forward])
+    assert told == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_composed_operators_are_told_by_their_parts_in_every_mode(mode: Any) -> None:
+    with mode():
+        linear = run(torch.nn.functional.linear, tensor(8, 16), tensor(4, 16), tensor(4))
+        image = run(torch.nn.functional.conv2d, tensor(1, 3, 8, 8), tensor(4, 3, 3, 3), tensor(4))
+    assert linear.forward is not None and image.forward is not None
+    assert [op.operator for op in linear.forward if op.launches is Launches.KERNELS] == ["addmm"]
+    assert [op.operator for op in image.forward] == ["convolution"]
+    assert image.forward[0].flops
+
+
+def test_a_graph_that_branches_by_its_data_is_not_run() -> None:
+    class Branch(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+    module = torch.export.export(Branch(), (torch.ones(4),)).module()
+    assert isinstance(module, GraphModule)
+    found = run(lambda x: pytest.fail("it was run"), tensor(4), graph=module.graph)
+    assert found.forward is None and found.branches
 
 
 def test_recurrent_layers_and_endless_graphs_are_not_run() -> None:

@@ -112,7 +112,7 @@ def test_a_symbolic_size_counts_as_the_compilers_hint_of_it() -> None:
 def library(name: str, flops: int, *operands: str, moved: int = 1 << 20) -> Kernel:
     return replace(
         KERNEL, name=name, language=KernelLanguage.EXTERN, source=None, flops=flops, operands=operands,
-        bytes_read=moved, bytes_written=0, library="cuBLAS",
+        bytes_read=moved, bytes_written=0, library="cuBLAS", tf32="convolution" in name,  # as torch has it by default
     )  # fmt: skip
 
 
@@ -165,6 +165,54 @@ def test_library_calls_take_about_what_was_measured(
 )
 def test_a_library_call_that_the_model_does_not_know_has_no_time(unknown: Kernel) -> None:
     assert predict(unknown, H200) is None
+
+
+def test_tf32_makes_products_faster_where_the_card_has_it() -> None:
+    plain = library("extern_kernels.mm", 2 * 4096**3, "f32[4096, 4096]", "f32[4096, 4096]", moved=3 << 26)
+    allowed = replace(plain, tf32=True)
+    for key, faster in (("H200", True), ("A100", True), ("T4", False), ("MI300X", False)):
+        slow, fast = (predict(kernel, devices.find(key)) for kernel in (plain, allowed))
+        assert slow is not None and fast is not None
+        assert (fast.us < slow.us / 3) if faster else fast == slow
+
+
+def test_a_convolution_takes_no_matrix_units_that_a_card_or_a_program_does_not_have_for_it() -> None:
+    operands = ("f32[64, 256, 56, 56]", "f32[256, 256, 3, 3]")
+    allowed = replace(library("extern_kernels.convolution", 2 * 64 * 256 * 56 * 56 * 2304, *operands), tf32=True)
+    t4, h200 = devices.find("T4"), H200
+    least = (allowed.flops or 0) / (t4.float32_tflops * 1e6)
+    for kernel, device in ((allowed, t4), (replace(allowed, tf32=False), t4)):
+        found = predict(kernel, device)
+        assert found is not None and found.us > least
+    fast, slow = predict(allowed, h200), predict(replace(allowed, tf32=False), h200)
+    assert fast is not None and slow is not None and fast.us < slow.us / 3
+
+
+@pytest.mark.parametrize("dtype", ["f64", "c64", "i8", "f8e4m3fn"])
+def test_products_of_types_without_a_known_rate_have_no_time(dtype: str) -> None:
+    assert predict(library("extern_kernels.mm", 1 << 31, f"{dtype}[64, 64]", f"{dtype}[64, 64]"), H200) is None
+
+
+def test_bfloat16_has_no_known_rate_on_cards_without_units_for_it() -> None:
+    product = library("extern_kernels.mm", 1 << 31, "bf16[64, 64]", "bf16[64, 64]")
+    assert predict(product, devices.find("T4")) is None
+    assert all(predict(product, devices.find(key)) is not None for key in ("A100", "MI300X", "H200"))
+
+
+def test_matrix_products_that_nobody_counted_have_no_time() -> None:
+    source = POINTWISE % "tmp1 = tl.dot(tmp0, tmp0)"
+    assert predict(replace(KERNEL, source=source, flops=None), H200) is None
+    assert predict(replace(KERNEL, source=source, flops=1 << 30), H200) is not None
+
+
+def test_the_seeds_of_dropout_take_a_launch() -> None:
+    seeds = replace(library("aten.randint.low_out", 0, moved=16), library="cuRAND (Philox)", flops=None)
+    found = predict(seeds, H200)
+    assert found is not None and found.bound == "floor"
+
+
+def test_a_convolution_without_channels_has_no_time() -> None:
+    assert predict(library("extern_kernels.convolution", 0, "f32[1, 0, 8, 8]", "f32[4, 0, 3, 3]"), H200) is None
 
 
 def test_symbolic_sizes_count_with_the_values_that_they_had() -> None:

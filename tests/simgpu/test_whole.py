@@ -145,3 +145,9 @@ def test_an_eager_product_takes_what_a_compiled_one_takes() -> None:
     time = time_of_operator(product, H200)
     assert time is not None
     assert 1 / 1.5 < time.us / 2682.6 < 1.5  # measured on an H200, as in test_predict
+
+
+def test_a_graph_that_branches_by_its_data_says_that_every_branch_counts() -> None:
+    graphs = [GraphCall("0/0", 1, None, missing="it branches", branches=True), GraphCall("1/0", 1, (op(),))]
+    found = calls([kernel(5.0), kernel(5.0, "1/0")], graphs, H200)
+    assert {call.graph: call.every_branch for call in found} == {"0/0": True, "1/0": False, None: True}

@@ -493,6 +493,7 @@ export interface Kernel {
   readonly note: string | null;
   readonly library: string | null;
   readonly operands: readonly string[];
+  readonly tf32: boolean;
   readonly choices: readonly Choice[];
   readonly configs: readonly ConfigFact[];
   readonly stored: string | null;
@@ -596,6 +597,7 @@ export interface PredictedCall {
   readonly speedup_low: number | null;
   readonly speedup_high: number | null;
   readonly note: string | null;
+  readonly every_branch: boolean;
 }
 
 /** One way to run something, in microseconds from a model: `us` in a row of calls, with the range that is claimed. */

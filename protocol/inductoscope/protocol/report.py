@@ -607,7 +607,8 @@ class PredictedCall:
     """What a phase of one graph takes, compiled and eager; with `graph` null, of all graphs in one call of the target.
 
     `times` is how often the graph runs in that call.  `eager` is null where its operators are not known, which `note`
-    says why.  The speed-up is eager over compiled, null unless both are known in full.
+    says why.  The speed-up is eager over compiled, null unless both are known in full.  `every_branch` is set where a
+    graph branches or loops by its data (`torch.cond`): each body counts once, whichever of them runs.
     """
 
     graph: str | None
@@ -620,6 +621,7 @@ class PredictedCall:
     speedup_low: float | None = None
     speedup_high: float | None = None
     note: str | None = None
+    every_branch: bool = False
 
 
 @dataclass(frozen=True)
@@ -761,8 +763,9 @@ class Kernel:
     `bytes_written` and `flops` are null where they are not known.  `note` says what limits the claim (a choice that
     only a card can make, a guessed value).  `library` names who computes an extern kernel or wrote a template (cuBLAS,
     cuDNN, oneDNN, FlashAttention, CUTLASS), where that is known; `operands` are the tensors that an extern kernel is
-    given, as `ValueFact.text` has them.  `configs` are the assembled candidates, the likely one among them; their
-    artifacts are kept under the key `stored` (see `kernel_store`), null where they could not be.
+    given, as `ValueFact.text` has them, and `tf32` says whether the program lets it round float32 to TF32.  `configs`
+    are the assembled candidates, the likely one among them; their artifacts are kept under the key `stored` (see
+    `kernel_store`), null where they could not be.
     """
 
     name: str
@@ -784,6 +787,7 @@ class Kernel:
     note: str | None = None
     library: str | None = None
     operands: tuple[str, ...] = ()
+    tf32: bool = False
     choices: tuple[Choice, ...] = ()
     configs: tuple[ConfigFact, ...] = ()
     stored: str | None = None

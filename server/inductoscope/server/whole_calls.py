@@ -30,6 +30,8 @@ def line(call: PredictedCall) -> str:
     """`predicted: a call 33.1 µs (25.0 µs to 49.0 µs), eager 59.0 µs, so compiling gives 1.8x (1.3x to 2.4x)`."""
     what = _PASSES[call.phase] if call.graph is None else f"graph {call.graph}{_backward(call)}"
     text = f"predicted: {what} {_time(call.compiled)}"
+    if call.every_branch:
+        text += " if every branch ran, and each loop once"
     if call.eager is not None:
         text += f", eager {_time(call.eager)}"
     return text + (f", so compiling gives {_factor(call)}" if call.speedup is not None else "")
@@ -96,7 +98,13 @@ def _short(run: PredictedRun) -> str:
 
 
 def _factor(call: PredictedCall) -> str:
-    return f"{call.speedup:.2g}x ({call.speedup_low:.2g}x to {call.speedup_high:.2g}x)"
+    return f"{_times(call.speedup)} ({_times(call.speedup_low)} to {_times(call.speedup_high)})"
+
+
+def _times(factor: float | None) -> str:
+    """`1.8x`, `120x`: two digits, and no exponent."""
+    value = factor or 0.0
+    return f"{value:.0f}x" if value >= 10 else f"{value:.2g}x"
 
 
 def _backward(call: PredictedCall) -> str:

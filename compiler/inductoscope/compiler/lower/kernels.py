@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from inductoscope.compiler.compat.libraries import tensors_of
+from inductoscope.compiler.float32 import may_use_tf32
 from inductoscope.compiler.layouts import layouts_of, text_of
 from inductoscope.compiler.lower.launch import launch_of
 from inductoscope.compiler.lower.line_map import body_lines, computing_lines, nodes_by_line, own_lines
@@ -60,6 +61,7 @@ class KernelBuilder:
             user_written=call.extern and source is not None,
             library=who_computes(call, nodes[0] if nodes else None, self.platform),
             operands=_operands(nodes) if call.extern else (),
+            tf32=call.extern and may_use_tf32(call.name),
             choices=tuple(Choice(way.name, way.us, way.chosen) for way in self.choices.candidates.get(chosen, ())),
             note=self.choices.by_node.get(chosen),
         )

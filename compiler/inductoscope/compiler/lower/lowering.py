@@ -382,7 +382,7 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
 
 def _graph_call(graph: LoweredGraph) -> GraphCall:
     eager = graph.eager or EagerRun(None)
-    return GraphCall(graph.id, graph.in_first_call, eager.forward, eager.backward, eager.missing)
+    return GraphCall(graph.id, graph.in_first_call, eager.forward, eager.backward, eager.missing, eager.branches)
 
 
 def _asks_for_cudagraphs(user: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ Generated kernels and library calls have models of their own.  All constants wer
 wider.  Knows nothing of how kernels are generated or assembled.
 """
 
-from inductoscope.compiler.predict.generated import generated_kernel
+from inductoscope.compiler.predict.generated import generated_kernel, random_numbers
 from inductoscope.compiler.predict.library import library_call
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Kernel, KernelLanguage, Predicted
@@ -14,7 +14,7 @@ from inductoscope.protocol.report import Kernel, KernelLanguage, Predicted
 def predict(kernel: Kernel, device: Device) -> Predicted | None:
     """The time of one launch of `kernel` on `device`, None where nothing is known to predict it from."""
     if kernel.language is KernelLanguage.EXTERN:
-        return library_call(kernel, device)
+        return random_numbers(kernel, device) or library_call(kernel, device)
     return generated_kernel(kernel, device)
 
 

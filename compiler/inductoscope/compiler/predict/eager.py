@@ -31,13 +31,15 @@ class EagerOp:
     """An operator as eager execution dispatches it.
 
     `name` is torch's (`aten.add.Tensor`), `operands` its tensors as the report writes them, `bytes_moved` what it reads
-    and writes when each tensor goes through memory once, `flops` torch's own count where it has one.
+    and writes when each tensor goes through memory once, `flops` torch's own count where it has one, `tf32` whether the
+    program lets it round float32 to TF32.
     """
 
     name: str
     operands: tuple[str, ...]
     bytes_moved: int
     flops: int | None = None
+    tf32: bool = False
     launches: Launches = Launches.KERNELS
 
     @property
@@ -48,11 +50,14 @@ class EagerOp:
 
 @dataclass(frozen=True)
 class EagerRun:
-    """What one eager run of a graph dispatches; `missing` says why a part is None."""
+    """What one eager run of a graph dispatches; `missing` says why a part is None, and `branches` whether the graph
+    branches or loops by its data.
+    """
 
     forward: tuple[EagerOp, ...] | None
     backward: tuple[EagerOp, ...] | None = None
     missing: str | None = None
+    branches: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def time_of_operator(op: EagerOp, device: Device) -> Predicted | None:
     unknown = op.operator in _UNKNOWN or op.operator.startswith(_UNKNOWN_KINDS)
     if op.launches is Launches.UNKNOWN or unknown or not op.name.startswith("aten."):
         return None
-    call = time_of_call(LibraryCall(op.name, op.operands, op.flops, op.bytes_moved), device)
+    call = time_of_call(LibraryCall(op.name, op.operands, op.flops, op.bytes_moved, op.tf32), device)
     if call is not None or op.flops:
         return call  # with operations to count and no model for them, traffic alone would say too little
     return time_of(Work(int(op.bytes_moved * _MANNERS.get(op.operator, _PLAIN).passes)), device)

@@ -39,6 +39,7 @@ _HIGH_REREAD = 2.5
 _HIGH_RISKY = 4.0
 
 _RISKY = re.compile(r"\btl\.atomic_|\b(?:tl|triton_helpers)\.rand")
+_RANDOM_LIBRARY = re.compile(r"(?:cu|hip)RAND\b")
 _LOOP = re.compile(r"^\s+for r\w*offset in", re.MULTILINE)
 _TRANSCENDENTAL = re.compile(r"\b(?:libdevice|tl_math)\.\w+|\btl\.(?:sin|cos|exp|log|sigmoid)\b")
 _SIZE = re.compile(r"^\s+(?P<axis>\w+?)numel = (?P<size>\d+)", re.MULTILINE)
@@ -65,12 +66,24 @@ class Work:
 
 
 def generated_kernel(kernel: Kernel, device: Device) -> Predicted | None:
-    """The time of `kernel` on `device`, or None where its traffic is not known.  Spills count once assembled."""
+    """The time of `kernel` on `device`, or None where its traffic or its matrix products are not known.
+
+    Spills count once assembled.
+    """
     if kernel.bytes_read is None or kernel.bytes_written is None:
         return None
     spills = kernel.resources.spills if kernel.resources is not None else 0
     work = _work(kernel)
+    if work.on_tensor_units and not work.flops:
+        return None  # matrix products that nobody counted: traffic alone would say too little
     return time_of(work, device, _high(kernel.source or "", work.loops, spills))
+
+
+def random_numbers(kernel: Kernel, device: Device) -> Predicted | None:
+    """The time of a library call that only draws random numbers, such as the seeds of dropout; None for others."""
+    if not _RANDOM_LIBRARY.match(kernel.library or "") or kernel.bytes_written is None:
+        return None
+    return time_of(Work((kernel.bytes_read or 0) + kernel.bytes_written), device, _HIGH_RISKY)
 
 
 def time_of(work: Work, device: Device, high: float = _HIGH) -> Predicted:

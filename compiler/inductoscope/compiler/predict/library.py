@@ -15,7 +15,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from inductoscope.compiler.predict.model import Range, estimate
+from inductoscope.compiler.predict.model import Range, estimate, has_bfloat16_units, has_tf32
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Kernel, Predicted
 
@@ -23,6 +23,7 @@ _COMMA = re.compile(r",\s*(?![^()]*\))")  # none inside of parentheses: `Max(s0,
 _OF_GPUS = re.compile(r"cu[A-Z]|CUTLASS|FlashAttention|memory-efficient attention")  # the same calls exist on CPUs
 _NAME = re.compile(r"(?:^|\.)_?(?P<op>addmm|baddbmm|bmm|mm|convolution\w*|scaled_dot_product_\w+)(?:$|[.(])")
 _HALF = frozenset({"f16", "bf16"})
+_FLOAT32 = "f32"
 _TF32_OF_HALF = 0.5  # matrix units do half as many TF32 operations as 16-bit ones (NVIDIA datasheets since A100)
 
 
@@ -73,6 +74,8 @@ _HALF_PRODUCT = Family(6.1, 0.0013, 1.0, 0.93, _PLAIN)
 # One whose inner or outer size is no multiple of 8 elements (16 bytes): the share of the peak that 36 such shapes were
 # fitted with where Inductor decides about padding them.
 _UNALIGNED_HALF_PRODUCT = Family(6.1, 0.0013, 0.144, 0.93, Range(0.6, 1.7))
+# Not fitted: floor and steps of 16-bit products, shares of the peaks of float32 ones.
+_TF32_PRODUCT = Family(6.1, 0.0013, 0.705, 0.783, Range(0.5, 1.7))
 _PRODUCT = Family(8.4, 0.0036, 0.705, 0.783, Range(0.65, 1.6))
 # With a bias the product goes to cuBLASLt, which does not split the inner dimension among blocks.
 _PRODUCT_WITH_BIAS = Family(6.3, 0.0198, 0.736, 1.0, Range(0.75, 1.6))
@@ -102,12 +105,16 @@ _ATTENTION_BACKWARD = 2.5
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """An operator by name, the tensors that it is given as the report writes them, its operations and its traffic."""
+    """An operator by name, the tensors that it is given as the report writes them, its operations and its traffic.
+
+    `tf32` says whether the program lets it round float32 to TF32.
+    """
 
     name: str
     operands: tuple[str, ...]
     flops: int | None
     bytes_moved: int | None
+    tf32: bool = False
 
 
 def library_call(kernel: Kernel, device: Device) -> Predicted | None:
@@ -116,7 +123,7 @@ def library_call(kernel: Kernel, device: Device) -> Predicted | None:
         return None
     known = kernel.bytes_read is not None and kernel.bytes_written is not None
     moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0) if known else None
-    return time_of_call(LibraryCall(kernel.name, kernel.operands, kernel.flops, moved), device)
+    return time_of_call(LibraryCall(kernel.name, kernel.operands, kernel.flops, moved, kernel.tf32), device)
 
 
 def time_of_call(call: LibraryCall, device: Device) -> Predicted | None:
@@ -144,11 +151,15 @@ def _product(call: LibraryCall, op: str, operands: tuple[Operand, ...], device: 
     if len(operands) < 2 or len(operands[-2].sizes) < 2:
         return None
     first = operands[-2]
+    if not _has_model(first, device):
+        return None
     if first.is_half:
         aligned = all(size % 8 == 0 for size in (first.sizes[-1], *operands[-1].sizes[-1:]))
         return _timed(
             _HALF_PRODUCT if aligned else _UNALIGNED_HALF_PRODUCT, call, first.sizes[-1], device, device.tensor_tflops
         )
+    if call.tf32 and has_tf32(device):
+        return _timed(_TF32_PRODUCT, call, first.sizes[-1], device, device.tensor_tflops * _TF32_OF_HALF)
     family = _PRODUCT_WITH_BIAS if op == "addmm" else _PRODUCT
     return _timed(family, call, first.sizes[-1], device, device.float32_tflops)
 
@@ -160,14 +171,26 @@ def _convolution(call: LibraryCall, op: str, operands: tuple[Operand, ...], devi
         return None
     value, weight = given[0], given[1]
     kind = _kind(call, value, weight.sizes)
-    # cuDNN takes float32 to TF32 unless the program forbids it.
-    peak = device.tensor_tflops * (1.0 if value.is_half else _TF32_OF_HALF)
+    if not _has_model(value, device) or not all(weight.sizes):
+        return None
+    peak = _peak_of_convolution(call, value, device)
     after, before = _channels(kind, weight.sizes)
     outer, inner = _BLOCKS[kind]
     padding = math.ceil(after / outer) * outer / after * math.ceil(before / inner) * inner / before
     steps = before * math.prod(weight.sizes[2:])
     predicted = _timed(_CONVOLUTIONS[kind], call, steps, device, peak / padding)
     return _scaled(predicted, _BACKWARD_FACTOR / 2) if backward else predicted  # the operations count twice already
+
+
+def _peak_of_convolution(call: LibraryCall, value: Operand, device: Device) -> float:
+    if value.is_half:
+        return device.tensor_tflops
+    return device.tensor_tflops * _TF32_OF_HALF if call.tf32 and has_tf32(device) else device.float32_tflops
+
+
+def _has_model(value: Operand, device: Device) -> bool:
+    """Whether the rate of such operands is among the figures: not of float64, integers, complex numbers and fp8."""
+    return value.dtype in (_FLOAT32, "f16") or (value.dtype == "bf16" and has_bfloat16_units(device))
 
 
 def _kind(call: LibraryCall, value: Operand, weight: tuple[int, ...]) -> ConvolutionKind:
@@ -199,6 +222,8 @@ def _attention(call: LibraryCall, op: str, operands: tuple[Operand, ...], device
     backward = "backward" in op
     given = operands[1:] if backward else operands
     if len(given) < 3 or len(given[1].sizes) < 3:
+        return None
+    if not _has_model(given[0], device):
         return None
     if given[0].is_half:
         masked = not backward and len(given) > 3 and len(given[3].sizes) >= 2

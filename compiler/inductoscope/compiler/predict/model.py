@@ -12,6 +12,7 @@ from inductoscope.protocol.report import Predicted
 MEASURED = devices.find("H200")
 """The device whose times the constants come from."""
 
+_AMPERE = 80
 _LOWER_ELSEWHERE, _HIGHER_ELSEWHERE = 0.7, 1.5
 """How much wider a range is on a device that was not measured: an assumption."""
 
@@ -19,6 +20,20 @@ _LOWER_ELSEWHERE, _HIGHER_ELSEWHERE = 0.7, 1.5
 def pace(device: Device) -> float:
     """How many instructions `device` issues in the time in which the measured one issues one: an assumption."""
     return (device.multiprocessors * device.clock_mhz) / (MEASURED.multiprocessors * MEASURED.clock_mhz)
+
+
+def has_tf32(device: Device) -> bool:
+    """Whether float32 can be computed by matrix units as TF32: on NVIDIA cards since Ampere."""
+    return not device.is_amd and _generation(device) >= _AMPERE
+
+
+def has_bfloat16_units(device: Device) -> bool:
+    """Whether matrix units take bfloat16: on AMD's data centre cards, and on NVIDIA ones since Ampere."""
+    return device.is_amd or _generation(device) >= _AMPERE
+
+
+def _generation(device: Device) -> int:
+    return int(device.arch.removeprefix("sm_"))
 
 
 class Bound(enum.Enum):

@@ -59,7 +59,8 @@ _MODEL = "kernels as fitted on an H200, what launching takes the host assumed"
 class GraphCall:
     """One graph as it takes part in a call of the target: how often, and what it dispatches when it is not compiled.
 
-    `forward` and `backward` are None where that is not known, which `missing` says why.
+    `forward` and `backward` are None where that is not known, which `missing` says why.  One that `branches` or loops
+    by its data has kernels for each of its bodies, of which a call runs some.
     """
 
     graph: str
@@ -67,6 +68,7 @@ class GraphCall:
     forward: tuple[EagerOp, ...] | None
     backward: tuple[EagerOp, ...] | None = None
     missing: str | None = None
+    branches: bool = False
 
     def eager(self, phase: Phase) -> tuple[EagerOp, ...] | None:
         """The operators of a phase."""
@@ -110,7 +112,10 @@ _Costs = Sequence[tuple[_Cost, int]]
 
 @dataclass(frozen=True)
 class _Part:
-    """A graph in one phase: how often it runs, and both ways to run it; `eager` is None where it is not known."""
+    """A graph in one phase: how often it runs, and both ways to run it; `eager` is None where it is not known.
+
+    `branches` as in `GraphCall`.
+    """
 
     graph: str
     phase: Phase
@@ -118,6 +123,7 @@ class _Part:
     compiled: _Cost
     eager: _Cost | None
     missing: str | None
+    branches: bool
 
 
 def calls(
@@ -149,7 +155,8 @@ def _part(graph: GraphCall, phase: Phase, kernels: Sequence[Kernel], device: Dev
     own = [kernel.predicted for kernel in kernels if kernel.user_written]
     eager = _eager(ops, phase, device, own) if ops is not None else None
     missing = graph.missing if ops is None else None
-    return _Part(graph.graph, phase, graph.times, _compiled(kernels, _COMPILED[replay]), eager, missing)
+    compiled = _compiled(kernels, _COMPILED[replay])
+    return _Part(graph.graph, phase, graph.times, compiled, eager, missing, graph.branches)
 
 
 def _compiled(kernels: Sequence[Kernel], host: Host) -> _Cost:
@@ -214,6 +221,7 @@ def _told(graph: str | None, times: int, parts: Sequence[_Part], device: Device)
         eager=_run(eager) if complete else None,
         model=_MODEL if device.key == MEASURED.key else f"{_MODEL}, scaled by the figures of this device",
         note=f"What it takes eager is not known: {missing or 'it could not be run so'}." if not complete else None,
+        every_branch=any(part.branches for part in parts),
     )
     known = complete and not any(cost.left_out for cost, _ in (*compiled, *eager))
     return _with_speedup(call, compiled, eager) if known else call

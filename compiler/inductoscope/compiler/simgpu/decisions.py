@@ -137,7 +137,7 @@ def _padding_of(matmul: Matmul, key: str, target: TargetDevice, place: Place | N
             Choice(_PADDED, recorded.padded_us, pads),
         )
     else:
-        estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.allow_tf32)
+        estimate = estimate_padding(matmul, target.device, tf32=torch.backends.cuda.matmul.fp32_precision == "tf32")
         text = _padding_text(matmul, estimate)
         basis, pads = Basis.ESTIMATED, estimate.pays
         times = ((_PLAIN, estimate.plain_us), (_PADDED, estimate.padded_us))

@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from inductoscope.compiler.float32 import may_use_tf32
 from inductoscope.compiler.layouts import layouts_of, text_of
 from inductoscope.compiler.predict.eager import HAND_WRITTEN, EagerOp, EagerRun, Launches
 
@@ -32,6 +33,7 @@ _ALLOCATES = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "ne
 _LOOKS_LIKE = frozenset({"detach", "alias", "lift_fresh", "_reshape_alias", "_unsafe_view", "set_", "sym_size"})
 _READS_ROWS = frozenset({"embedding", "index_select", "gather", "index", "take", "take_along_dim", "_unsafe_index"})
 _ONLY_WRITES = frozenset({"fill_", "zero_", "copy_", "bernoulli_", "uniform_", "normal_", "random_", "exponential_"})
+_BY_DATA = frozenset({"cond", "while_loop"})
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
 
@@ -45,6 +47,8 @@ class Rerun:
 
     def on(self, args: Sequence[Any]) -> EagerRun:
         """Run it on tensors like `args`, and backward where the results need gradients.  Never raises."""
+        if self._branches():
+            return EagerRun(None, missing="the graph branches or loops by its data", branches=True)
         refused = self._refused()
         if refused is not None:
             return EagerRun(None, missing=refused)
@@ -64,6 +68,14 @@ class Rerun:
             return EagerRun(forward.told(), self._backward(roots, leaves))
         except Exception as error:
             return EagerRun(forward.told(), missing=_why(error))
+
+    def _branches(self) -> bool:
+        """Whether an operator runs one of several bodies, or one as often as its data say."""
+        owner = self.graph.owning_module
+        nested = owner.modules() if owner is not None else ()
+        graphs = [self.graph, *(one.graph for one in nested if isinstance(one, torch.fx.GraphModule))]
+        targets = (node.target for graph in graphs for node in graph.nodes if node.op == "call_function")
+        return any(isinstance(one, torch._ops.HigherOrderOperator) and one.name() in _BY_DATA for one in targets)
 
     def _refused(self) -> str | None:
         called = [node.target for node in self.graph.nodes if node.op.startswith("call_")]
@@ -113,11 +125,24 @@ class _Log(TorchDispatchMode):
         kwargs = kwargs or {}
         if isinstance(func, torch._ops.HigherOrderOperator):
             return self._higher_order(func, args, kwargs)
+        parts = self._by_parts(func, args, kwargs)
+        if parts is not NotImplemented:
+            return parts
         result = func(*args, **kwargs)
         told = _told(func, args, kwargs, result)
         if told is not None:
             self._ops.append(told)
         return result
+
+    def _by_parts(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of an operator that only calls others, such as `linear`, of which those are taken down.
+
+        Such operators come here whole in inference mode, where autograd does not take them apart.
+        """
+        if func.namespace == "prim":
+            return NotImplemented
+        with self:
+            return func.decompose(*args, **kwargs)
 
     def _higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A hand-written kernel is one launch; what other operators of this kind do cannot be told from here."""
@@ -140,13 +165,16 @@ def _told(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any)
         operands=tuple(text_of(layout) for leaf in given for layout in layouts_of(leaf)),
         bytes_moved=_traffic(name, given, made),
         flops=_flops(func, args, kwargs, result),
-        launches=_launches(func, name, crosses),
+        tf32=may_use_tf32(name),
+        launches=_launches(func, name, made, crosses),
     )
 
 
-def _launches(func: Any, name: str, crosses: bool) -> Launches:
+def _launches(func: Any, name: str, made: list[torch.Tensor], crosses: bool) -> Launches:
     if name in _ALLOCATES or name in _LOOKS_LIKE or _is_view(func):
         return Launches.NOTHING
+    if made and not any(leaf.numel() for leaf in made):
+        return Launches.NOTHING  # ATen returns before it launches anything
     if crosses or name in ("_local_scalar_dense", "item"):  # a copy over the bus, and the wait for it
         return Launches.UNKNOWN
     return Launches.KERNELS

@@ -28,7 +28,7 @@ from inductoscope.compiler.simgpu import (
 )
 from inductoscope.compiler.simgpu.eager_ops import Rerun
 from inductoscope.compiler.simgpu.errors import SimulationUnavailableError
-from inductoscope.compiler.simgpu.graphs import EagerGraph
+from inductoscope.compiler.simgpu.graphs import RECOMPUTING, EagerGraph
 from inductoscope.compiler.simgpu.large import LargeTensors
 from inductoscope.compiler.simgpu.mode import SimulatedDeviceMode
 from inductoscope.compiler.simgpu.patching import Patch, Patches
@@ -97,7 +97,8 @@ class Simulation:
 
         It is run on tensors of its own that nobody can look into, so that nothing of it is remembered.
         """
-        return Rerun(graph.graph, self.eager(graph), self._mode.fake).on(args)
+        runner = EagerGraph(graph, self._journal.at, RECOMPUTING)
+        return Rerun(graph.graph, runner, self._mode.fake).on(args)
 
     def move(self, obj: _T) -> _T:
         """`obj` on the device: a tensor, a module (moved in place), or containers of these, nested.
