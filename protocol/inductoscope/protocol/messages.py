@@ -54,8 +54,8 @@ class Target:
     """What to compile.  `entry` is the dotted name in the module (`Model`, `attend`); `name` is for people.
 
     `line` is the line of the definition that findings without a better place are put on.  `comment` is the text of
-    the `# inductoscope:` comment, without that prefix, where there is one; `comment_from` says where it comes from where
-    nobody wrote it (`recorded 14:02 from python train.py`).
+    the `# inductoscope:` comment, without that prefix, where there is one; `comment_from` says where it comes from
+    where nobody wrote it (`recorded 14:02 from python train.py`).
     """
 
     file: str
