@@ -176,6 +176,13 @@ def test_tf32_makes_products_faster_where_the_card_has_it() -> None:
         assert (fast.us < slow.us / 3) if faster else fast == slow
 
 
+def test_unaligned_tf32_may_be_as_slow_as_none() -> None:
+    plain = library("extern_kernels.mm", 2 * 4095**3, "f32[4095, 4095]", "f32[4095, 4095]", moved=3 << 26)
+    slow, unsure = (predict(kernel, H200) for kernel in (plain, replace(plain, tf32=True)))
+    assert slow is not None and unsure is not None and slow.low_us is not None and unsure.low_us is not None
+    assert unsure.us == slow.us and unsure.low_us < slow.low_us
+
+
 def test_a_convolution_takes_no_matrix_units_that_a_card_or_a_program_does_not_have_for_it() -> None:
     operands = ("f32[64, 256, 56, 56]", "f32[256, 256, 3, 3]")
     allowed = replace(library("extern_kernels.convolution", 2 * 64 * 256 * 56 * 56 * 2304, *operands), tf32=True)

@@ -13,9 +13,9 @@ from __future__ import annotations
 import enum
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from inductoscope.compiler.predict.model import Range, estimate, has_bfloat16_units, has_tf32
+from inductoscope.compiler.predict.model import TF32_OF_HALF, Range, estimate, has_bfloat16_units, has_tf32
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Kernel, Predicted
 
@@ -24,7 +24,6 @@ _OF_GPUS = re.compile(r"cu[A-Z]|CUTLASS|FlashAttention|memory-efficient attentio
 _NAME = re.compile(r"(?:^|\.)_?(?P<op>addmm|baddbmm|bmm|mm|convolution\w*|scaled_dot_product_\w+)(?:$|[.(])")
 _HALF = frozenset({"f16", "bf16"})
 _FLOAT32 = "f32"
-_TF32_OF_HALF = 0.5  # matrix units do half as many TF32 operations as 16-bit ones (NVIDIA datasheets since A100)
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,8 @@ _HALF_PRODUCT = Family(6.1, 0.0013, 1.0, 0.93, _PLAIN)
 _UNALIGNED_HALF_PRODUCT = Family(6.1, 0.0013, 0.144, 0.93, Range(0.6, 1.7))
 # Not fitted: floor and steps of 16-bit products, shares of the peaks of float32 ones.
 _TF32_PRODUCT = Family(6.1, 0.0013, 0.705, 0.783, Range(0.5, 1.7))
+# Operands that are not aligned to 16 bytes: at worst as without TF32.
+_UNALIGNED_TF32 = Range(0.3, 1.6)
 _PRODUCT = Family(8.4, 0.0036, 0.705, 0.783, Range(0.65, 1.6))
 # With a bias the product goes to cuBLASLt, which does not split the inner dimension among blocks.
 _PRODUCT_WITH_BIAS = Family(6.3, 0.0198, 0.736, 1.0, Range(0.75, 1.6))
@@ -158,9 +159,11 @@ def _product(call: LibraryCall, op: str, operands: tuple[Operand, ...], device: 
         return _timed(
             _HALF_PRODUCT if aligned else _UNALIGNED_HALF_PRODUCT, call, first.sizes[-1], device, device.tensor_tflops
         )
-    if call.tf32 and has_tf32(device):
-        return _timed(_TF32_PRODUCT, call, first.sizes[-1], device, device.tensor_tflops * _TF32_OF_HALF)
     family = _PRODUCT_WITH_BIAS if op == "addmm" else _PRODUCT
+    if call.tf32 and has_tf32(device):
+        if all(size % 4 == 0 for size in (first.sizes[-1], *operands[-1].sizes[-1:])):
+            return _timed(_TF32_PRODUCT, call, first.sizes[-1], device, device.tensor_tflops * TF32_OF_HALF)
+        family = replace(family, span=_UNALIGNED_TF32)
     return _timed(family, call, first.sizes[-1], device, device.float32_tflops)
 
 
@@ -185,7 +188,7 @@ def _convolution(call: LibraryCall, op: str, operands: tuple[Operand, ...], devi
 def _peak_of_convolution(call: LibraryCall, value: Operand, device: Device) -> float:
     if value.is_half:
         return device.tensor_tflops
-    return device.tensor_tflops * _TF32_OF_HALF if call.tf32 and has_tf32(device) else device.float32_tflops
+    return device.tensor_tflops * TF32_OF_HALF if call.tf32 and has_tf32(device) else device.float32_tflops
 
 
 def _has_model(value: Operand, device: Device) -> bool:

@@ -12,6 +12,9 @@ from inductoscope.protocol.report import Predicted
 MEASURED = devices.find("H200")
 """The device whose times the constants come from."""
 
+TF32_OF_HALF = 0.5
+"""Matrix units do half as many TF32 operations as 16-bit ones (NVIDIA datasheets since A100)."""
+
 _AMPERE = 80
 _LOWER_ELSEWHERE, _HIGHER_ELSEWHERE = 0.7, 1.5
 """How much wider a range is on a device that was not measured: an assumption."""

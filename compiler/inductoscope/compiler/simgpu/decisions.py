@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from inductoscope.compiler.compat.card import Sizes, sizes_of
+from inductoscope.compiler.predict.model import TF32_OF_HALF, has_tf32
 from inductoscope.compiler.simgpu.patching import Patches
 from inductoscope.compiler.simgpu.records import Journal, Topic, innermost_in_trace
 from inductoscope.compiler.simgpu.target import TargetDevice
@@ -67,21 +68,26 @@ class PaddingEstimate:
 
 # From 36 shapes timed on an H200 (torch 2.11): an unaligned 16-bit matmul reaches 0.144 of the tensor peak, an aligned
 # one 0.7, neither takes less than a floor, and float32 was never padded.  Agrees with the card on 35 of those 36; at a
-# ratio of 1.1 the card itself is a coin toss.
+# ratio of 1.1 the card itself is a coin toss.  For TF32 the same shares of its own peak are assumed; without it
+# alignment makes no difference.
 _PLAIN_OF_PEAK, _PADDED_OF_PEAK, _BANDWIDTH_OF_PEAK = 0.144, 0.7, 0.78
+_ALIGNED_BYTES = 16
 _PLAIN_FLOOR_US, _PADDED_FLOOR_US, _WORTH_IT = 45.0, 160.0, 1.1
 
 
 def estimate_padding(matmul: Matmul, device: Device, *, tf32: bool) -> PaddingEstimate:
     """Whether copying the operands of an unaligned matmul to aligned sizes would pay on `device`."""
-    peak = device.tensor_tflops * 1e6  # operations a microsecond
-    plain = max(_PLAIN_FLOOR_US, matmul.flops / (peak * _PLAIN_OF_PEAK))
-    copied = matmul.batch * (matmul.m * matmul.k + matmul.k * matmul.n) * 4  # two bytes read, two written
+    float32 = matmul.dtype is torch.float32
+    on_units = not float32 or (tf32 and has_tf32(device))
+    tflops = device.tensor_tflops * (TF32_OF_HALF if float32 else 1.0) if on_units else device.float32_tflops
+    peak = tflops * 1e6  # operations a microsecond
+    plain = max(_PLAIN_FLOOR_US, matmul.flops / (peak * (_PLAIN_OF_PEAK if on_units else _PADDED_OF_PEAK)))
+    copied = matmul.batch * (matmul.m * matmul.k + matmul.k * matmul.n) * 2 * matmul.dtype.itemsize  # read, and written
     copying = copied / (device.bandwidth_gbps * 1e3 * _BANDWIDTH_OF_PEAK)
     padded = max(_PADDED_FLOOR_US, matmul.flops / (peak * _PADDED_OF_PEAK) + copying)
-    full_float32 = matmul.dtype is torch.float32 and not tf32
-    unaligned = matmul.k % 8 != 0 or matmul.n % 8 != 0
-    return PaddingEstimate(plain, padded, not full_float32 and unaligned and plain > _WORTH_IT * padded)
+    elements = _ALIGNED_BYTES // matmul.dtype.itemsize
+    unaligned = elements > 0 and (matmul.k % elements != 0 or matmul.n % elements != 0)
+    return PaddingEstimate(plain, padded, on_units and unaligned and plain > _WORTH_IT * padded)
 
 
 def _padding(target: TargetDevice, journal: Journal, patches: Patches) -> None:
