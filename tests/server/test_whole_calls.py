@@ -32,6 +32,11 @@ def test_a_sum_that_leaves_something_out_says_how_much_and_claims_no_gain() -> N
     assert whole_calls.gain(report(PARTIAL)) is None
 
 
+def test_a_sum_of_nothing_is_no_time() -> None:
+    nothing = replace(PARTIAL, compiled=replace(COMPILED, launches=3, left_out=3), eager=None)
+    assert list(whole_calls.lines(report(nothing))) == ["predicted: a call unknown (3 launches without a model)"]
+
+
 def test_forward_and_backward_are_apart() -> None:
     backward = replace(CALL, phase=Phase.BACKWARD)
     forward_line, backward_line = whole_calls.lines(report(CALL, backward))

@@ -88,6 +88,8 @@ def _where(run: PredictedRun) -> str:
 
 
 def _time(run: PredictedRun) -> str:
+    if run.left_out and run.left_out >= run.launches:
+        return f"unknown ({count(run.launches, 'launch', 'launches')} without a model)"
     return f"{_short(run)} ({duration(run.low_us)} to {duration(run.high_us)})"
 
 
