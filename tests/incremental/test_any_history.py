@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from incremental.world import World
 from inductoscope.protocol.report import Status
+from inductoscope.server import resting
 from inductoscope.server.settings import RunMode
 
 NAMES = ("model.py", "helper.py", "far.py", "plugin.py")
@@ -167,6 +168,8 @@ class AnyHistory(RuleBasedStateMachine):
             if not _is_python(text):  # whose targets are those that it had, which a new session cannot know
                 self.world.edit(name, FIRST[name])
             self.world.save(name)
+            await self.world.settle()
+            self.world.clock.advance(resting.LONGEST_S)
             await self.world.settle()
         fresh = World(self.folder, self.world.settings, keeps=False)
         await fresh.start()

@@ -18,7 +18,8 @@ from typing import TypeAlias
 
 from inductoscope.protocol import messages
 from inductoscope.protocol.messages import Message
-from inductoscope.server import requests, runs
+from inductoscope.server import requests, resting, runs
+from inductoscope.server.clock import Timer
 from inductoscope.server.ports import Editor, Progress
 from inductoscope.server.recall import Question, Recall
 from inductoscope.server.runs import Plan, Purpose
@@ -58,6 +59,7 @@ class Checking:
         self._lookups: Scheduler[Key] = Scheduler(self._look_up, self._job_changed, limit=LOOKUPS, generations=count)
         self._plans: dict[Key, Plan] = {}
         self._keeping: set[asyncio.Task[None]] = set()
+        self._resting: dict[str, Timer] = {}
 
     def request(self, key: str, purpose: Purpose, cause: str, answer: Answer = Answer.KEPT) -> None:
         """Have a target run, if that is possible at all; an older run of it for the same purpose ends."""
@@ -85,7 +87,7 @@ class Checking:
             if plan is not None and plan.fingerprint == fingerprint:
                 continue
             settled = view.settled
-            if view.retry == fingerprint:
+            if view.retry == fingerprint and not self._rests(key):
                 self.request(key, Purpose.CHECK, cause(view), Answer.NEW)
             elif settled is not None and settled.fingerprint == fingerprint:
                 self._end(key, "the last answer holds again")
@@ -93,6 +95,8 @@ class Checking:
             elif (undone := runs.undone(view, fingerprint)) is not None:
                 self._end(key, "the answer before the last holds again")
                 self._state.targets[key] = runs.relaid(replace(undone, activity=Activity.IDLE), fingerprint, now)
+            elif self._rests(key):
+                self._end(key, "its last runs crashed")
             else:
                 self.request(key, Purpose.CHECK, cause(view))
 
@@ -116,9 +120,26 @@ class Checking:
 
     async def close(self) -> None:
         """End everything, once what was learnt is kept."""
+        for timer in self._resting.values():
+            timer.cancel()
         await self._lookups.close()
         await self._runs.close()
         await asyncio.gather(*self._keeping, return_exceptions=True)
+
+    def _rests(self, key: str) -> bool:
+        """Whether a target is left alone for now; it is looked at again when its rest is over."""
+        left = resting.left_s(self._state.targets[key], self._state.clock.time())
+        if left <= 0:
+            return False
+        if key not in self._resting:
+            self._resting[key] = self._state.clock.call_later(left, functools.partial(self._rest_is_over, key))
+        return True
+
+    def _rest_is_over(self, key: str) -> None:
+        del self._resting[key]
+        if key in self._state.targets:
+            self.request_outdated([key], lambda _: "tried again after crashes")
+            self._changed()
 
     def _end(self, key: str, cause: str) -> None:
         """What is being found out about a program that is no more."""
@@ -151,8 +172,9 @@ class Checking:
             runner = self._state.folders.runner(plan.request.target.file)
             outcome = await runner.run(plan.request, functools.partial(self._heard, key, plan, progress))
             self._finish(key, plan, outcome)
-            took = self._state.clock.time() - moment
-            self._state.targets[key] = replace(self._state.targets[key], took_s=took)
+            now = self._state.clock.time()
+            view = replace(self._state.targets[key], took_s=now - moment)
+            self._state.targets[key] = view if purpose is Purpose.MEASURE else resting.after_run(view, outcome, now)
             ending = outcome.report.status.value
         finally:
             self._over(job.key, plan)

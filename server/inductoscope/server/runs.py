@@ -77,7 +77,7 @@ def finished(view: TargetView, plan: Plan, outcome: RunOutcome, now: float) -> T
         return replace(view, measured=Measurement(result, outcome.failure))
     if outcome.failure is not None or outcome.report.status is Status.FAILED:
         return replace(view, failed=result, failure=outcome.failure, retry="")
-    return replace(view, good=result, before=view.good, failed=None, failure=None, retry="")
+    return replace(view, good=result, before=view.good, failed=None, failure=None, retry="", rests_until=0.0)
 
 
 def to_retry(view: TargetView) -> TargetView:
@@ -88,9 +88,9 @@ def to_retry(view: TargetView) -> TargetView:
 def undone(view: TargetView, fingerprint: str) -> TargetView | None:
     """With the last good answer about the program named in its place again; None where there is none."""
     if view.good is not None and view.good.fingerprint == fingerprint:
-        return replace(view, failed=None, failure=None, retry="")
+        return replace(view, failed=None, failure=None, retry="", rests_until=0.0)
     if view.before is not None and view.before.fingerprint == fingerprint:
-        return replace(view, good=view.before, before=view.good, failed=None, failure=None, retry="")
+        return replace(view, good=view.before, before=view.good, failed=None, failure=None, retry="", rests_until=0.0)
     return None
 
 

@@ -71,7 +71,8 @@ class TargetView:
     `good` is the last run that came through, and stays until the next one does; `before` is the one that came through
     before it; `failed` is a later run that did not; `current` is what a run that is still going has found so far.
     `cause` says why it is run now, or was last; `took_s` is how many seconds the last run took; `retry` names a program
-    that is to be run again although it failed.
+    that is to be run again although it failed; `crashes` counts the last runs in a row that took their worker down, and
+    `rests_until` says until when nothing but a person's wish starts another (see `resting`).
     """
 
     scanned: ScannedTarget
@@ -86,6 +87,8 @@ class TargetView:
     cause: str = ""
     took_s: float = 0.0
     retry: str = ""
+    crashes: int = 0
+    rests_until: float = 0.0
 
     @property
     def target(self) -> Target:

@@ -74,7 +74,8 @@ def _fix(fix: fixes.Fix, kind: ActionKind) -> Action:
 def _of(snapshot: Snapshot, view: TargetView, wanted: set[ActionKind]) -> Iterator[Action]:
     for name, kind, words in _SOURCE_ACTIONS:
         if kind in wanted:
-            title = words.format(view.target.name)
+            again = name is CommandName.CHECK and view.crashes
+            title = ("Retry {}" if again else words).format(view.target.name)
             command = Command(name, title, view.target.file, view.target.name)
             yield Action(title, kind, command=command, disabled=obstacle(snapshot, view, name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from inductoscope.protocol.report import Status
-from inductoscope.server import causes, whole_calls, words
+from inductoscope.server import causes, resting, whole_calls, words
 from inductoscope.server.features.commands import Command, CommandName, kernels_of, obstacle
 from inductoscope.server.settings import RunMode, Trust
 from inductoscope.server.snapshot import Activity, Snapshot, TargetView
@@ -48,6 +48,8 @@ def summary(snapshot: Snapshot, view: TargetView) -> str:
         return doing or _not_checked(snapshot, view)
     if doing:
         notes = [doing]
+    elif _rests(snapshot, view):
+        notes = [f"{words.count(view.crashes, 'crash', 'crashes')} in a row, so it rests: click to retry"]
     elif snapshot.is_stale(settled):
         notes = ["edited since"]
     else:
@@ -64,7 +66,8 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
         possible = obstacle(snapshot, view, name) is None
         return Lens(line, title, Command(name, title, view.target.file, view.target.name) if possible else None)
 
-    main = CommandName.SHOW_KERNELS if kernels_of(view) else CommandName.CHECK
+    shows_kernels = kernels_of(view) and not _rests(snapshot, view)
+    main = CommandName.SHOW_KERNELS if shows_kernels else CommandName.CHECK
     found = [lens(main, summary(snapshot, view))]
     expected = whole_calls.gain(view.settled.report) if view.settled is not None else None
     if expected is not None:
@@ -76,6 +79,10 @@ def _of(snapshot: Snapshot, view: TargetView, line: int) -> list[Lens]:
         shown = [CommandName.SHOW_KERNELS] if kernels_of(view) else []
         found += [lens(name, _TITLES[name]) for name in (*shown, CommandName.SHOW_GUARDS, CommandName.SHOW_TIMELINE)]
     return [replace(item, place=place) for place, item in enumerate(found)]
+
+
+def _rests(snapshot: Snapshot, view: TargetView) -> bool:
+    return resting.left_s(view, snapshot.now) > 0
 
 
 def _difference(view: TargetView) -> list[str]:
