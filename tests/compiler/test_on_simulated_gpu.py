@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def check(name: str) -> dict[str, Any]:
+def check(name: str, device: str = "sim:H200") -> dict[str, Any]:
     """The report of the only target of a program."""
     pytest.importorskip("triton")
-    command = [sys.executable, "-m", "inductoscope", "check", str(PROGRAMS / name), "--json", "--device", "sim:H200"]
+    command = [sys.executable, "-m", "inductoscope", "check", str(PROGRAMS / name), "--json", "--device", device]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     (target,) = json.loads(done.stdout)["targets"]
@@ -50,3 +50,11 @@ def test_a_graph_that_inductor_cannot_take_is_a_break_as_for_torch_and_no_failur
     line = (PROGRAMS / "write_under_mask.py").read_text().splitlines().index("        y[mask] = self.mark") + 1
     assert (found["line"], found["outcome"]) == (line, "whole-function-eager")
     assert "backward pass" in found["explanation"] and "torch.no_grad()" in found["hints"][0]
+
+
+def test_a_type_that_the_card_lacks_leaves_the_function_uncompiled_as_for_torch() -> None:
+    target = check("bfloat16.py", "sim:T4")
+    assert (target["status"], target["graphs"], target["kernels"]) == ("eager", [], [])
+    assert "BF16 is not supported" in target["message"]
+    (found,) = target["findings"]
+    assert found["code"] == "not-compiled" and "`scaled` was skipped" in found["message"]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from inductoscope.compiler.predict import predict
+from inductoscope.compiler.predict.eager import EagerOp, time_of_operator
 from inductoscope.compiler.predict.generated import Work, time_of
 from inductoscope.protocol import devices
 from inductoscope.protocol.report import Kernel, KernelLanguage, Phase, Resources
@@ -170,7 +171,7 @@ def test_a_library_call_that_the_model_does_not_know_has_no_time(unknown: Kernel
 def test_tf32_makes_products_faster_where_the_card_has_it() -> None:
     plain = library("extern_kernels.mm", 2 * 4096**3, "f32[4096, 4096]", "f32[4096, 4096]", moved=3 << 26)
     allowed = replace(plain, tf32=True)
-    for key, faster in (("H200", True), ("A100", True), ("T4", False), ("MI300X", False)):
+    for key, faster in (("H200", True), ("A100", True), ("T4", False)):
         slow, fast = (predict(kernel, devices.find(key)) for kernel in (plain, allowed))
         assert slow is not None and fast is not None
         assert (fast.us < slow.us / 3) if faster else fast == slow
@@ -203,13 +204,21 @@ def test_products_of_types_without_a_known_rate_have_no_time(dtype: str) -> None
 def test_bfloat16_has_no_known_rate_on_cards_without_units_for_it() -> None:
     product = library("extern_kernels.mm", 1 << 31, "bf16[64, 64]", "bf16[64, 64]")
     assert predict(product, devices.find("T4")) is None
-    assert all(predict(product, devices.find(key)) is not None for key in ("A100", "MI300X", "H200"))
+    assert all(predict(product, devices.find(key)) is not None for key in ("A100", "H200"))
 
 
 def test_matrix_products_that_nobody_counted_have_no_time() -> None:
     source = POINTWISE % "tmp1 = tl.dot(tmp0, tmp0)"
     assert predict(replace(KERNEL, source=source, flops=None), H200) is None
     assert predict(replace(KERNEL, source=source, flops=1 << 30), H200) is not None
+
+
+def test_no_library_of_amd_was_timed() -> None:
+    product = library("extern_kernels.mm", 1 << 31, "f32[64, 64]", "f32[64, 64]")
+    assert predict(product, devices.find("MI300X")) is None
+    eager = EagerOp("aten.mm.default", product.operands, 1 << 20, 1 << 31)
+    assert time_of_operator(eager, devices.find("MI300X")) is None
+    assert time_of_operator(eager, H200) is not None
 
 
 def test_the_seeds_of_dropout_take_a_launch() -> None:

@@ -55,6 +55,18 @@ def kept_by_dynamo() -> tuple[type[BaseException], ...]:
     return (exc.RestartAnalysis, *getattr(exc, "exceptions_allowed_to_be_fallback", ()))
 
 
+def skip_behind(error: BaseException | None) -> BaseException | None:
+    """Inductor's request to run the frame without compilation, such as for bfloat16 on a card without it.
+
+    It reaches Dynamo as it is where Inductor's caches are in use, as by default; where they are not, as in a run that
+    looks only, Inductor wraps it like an error of its own.
+    """
+    skip = importlib.import_module("torch._dynamo.exc").SkipFrame
+    while error is not None and not isinstance(error, skip):
+        error = getattr(error, "inner_exception", None) or error.__cause__
+    return error
+
+
 @contextlib.contextmanager
 def noting() -> Iterator[None]:
     """For the block, such exceptions remember where they were raised."""

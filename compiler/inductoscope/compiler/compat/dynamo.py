@@ -128,8 +128,9 @@ def graphs(
     """Hand every captured graph to `callback` before the backend may change it.
 
     `given_up` is told the compile id of a graph that Dynamo does without, for what the backend raised: it begins its
-    analysis anew, or breaks the graph.
+    analysis anew, breaks the graph, or leaves the function alone.
     """
+    exc = torch._dynamo.exc
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def call_user_compiler(self: Any, gm: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
@@ -140,7 +141,7 @@ def graphs(
                 )
             try:
                 return original(self, gm, *args, **kwargs)
-            except (torch._dynamo.exc.Unsupported, torch._dynamo.exc.RestartAnalysis):
+            except (exc.Unsupported, exc.RestartAnalysis, exc.SkipFrame):
                 given_up(stacks.compile_id() or "?")
                 raise
 

@@ -19,7 +19,7 @@ import torch
 from inductoscope.compiler.card.replay import Replay
 from inductoscope.compiler.compat import identity, troubles
 from inductoscope.compiler.compat import inductor as compat
-from inductoscope.compiler.compat.backend_refusals import kept_by_dynamo
+from inductoscope.compiler.compat.backend_refusals import kept_by_dynamo, skip_behind
 from inductoscope.compiler.compat.caches import UserSettings
 from inductoscope.compiler.fx_nodes import Allowance
 from inductoscope.compiler.kernel_owners import own_name
@@ -298,6 +298,8 @@ class Lowering(contextlib.AbstractContextManager["Lowering"]):
         except kept_by_dynamo():
             raise
         except Exception as error:  # whatever Inductor raises would reach the user as a failed compilation
+            if (skip := skip_behind(error)) is not None:
+                raise skip from None
             self._failed(job, error, recording)
             return
         self._done(job)

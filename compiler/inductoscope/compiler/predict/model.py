@@ -31,8 +31,8 @@ def has_tf32(device: Device) -> bool:
 
 
 def has_bfloat16_units(device: Device) -> bool:
-    """Whether matrix units take bfloat16: on AMD's data centre cards, and on NVIDIA ones since Ampere."""
-    return device.is_amd or _generation(device) >= _AMPERE
+    """Whether matrix units take bfloat16: on NVIDIA cards since Ampere."""
+    return not device.is_amd and _generation(device) >= _AMPERE
 
 
 def _generation(device: Device) -> int:
