@@ -177,15 +177,28 @@ class Told(list[set[str]]):
         self.append(set(paths))
 
 
+async def test_what_the_editor_saved_is_no_news_from_the_disk(project: Project) -> None:
+    await project.start()
+    project.h.follower.waiting = frozenset({project.path("model")})
+    await project.settled()
+    project.h.follower.waiting = frozenset({project.path("model"), project.path("lib")})
+    waiting = asyncio.ensure_future(project.settled())
+    await project.h.flushed()
+    assert not waiting.done()
+    project.h.follower.waiting = frozenset()
+    project.change("lib")
+    await waiting
+
+
 def test_a_checkout_of_many_files_is_told_once() -> None:
     clock, told = FakeClock(), Told()
     gathering = Gathering(clock, told.take)
     for number in range(300):
         gathering.notice([f"/w/{number}.py"])
         clock.advance(QUIET_S / 1000)
-    assert told == [] and gathering.is_waiting
+    assert told == [] and len(gathering.waiting) == 300
     clock.advance(QUIET_S)
-    assert told == [{f"/w/{number}.py" for number in range(300)}] and not gathering.is_waiting
+    assert told == [{f"/w/{number}.py" for number in range(300)}] and not gathering.waiting
 
 
 def test_changes_without_an_end_are_told_now_and_then() -> None:

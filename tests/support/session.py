@@ -188,10 +188,7 @@ class FakeFollower:
     def __init__(self) -> None:
         self.files: frozenset[str] = frozenset()
         self.closed = False
-
-    @property
-    def is_waiting(self) -> bool:
-        return False
+        self.waiting: frozenset[str] = frozenset()
 
     def follow(self, files: frozenset[str]) -> None:
         self.files = files

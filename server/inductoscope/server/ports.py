@@ -51,8 +51,8 @@ class Follower(Protocol):
     """Hears of changes on disk, which it tells whoever made it."""
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether something has changed that was not told yet."""
+    def waiting(self) -> frozenset[str]:
+        """What has changed and was not told yet."""
 
     def follow(self, files: frozenset[str]) -> None:
         """From now on follow these files and no others."""

@@ -228,7 +228,9 @@ class Session:
     def _is_settled(self, path: str, version: int | None) -> bool:
         document = self._state.documents.get(path)
         reached = document is not None and (version is None or document.version >= version)
-        waiting = self._pauses.is_waiting(path) or self._scans.is_at_work(path) or self._follower.is_waiting
+        waiting = self._pauses.is_waiting(path) or self._scans.is_at_work(path)
+        # What an editor saves is heard of from the disk, too, and is no news.
+        waiting = waiting or any(map(self._state.is_news, self._follower.waiting))
         return self._checking.started and reached and not self._checking.is_busy(path) and not waiting
 
 

@@ -87,6 +87,10 @@ class State:
         document = self.documents.get(path)
         return document is not None and read_source(path) != document.text.source
 
+    def is_news(self, path: str) -> bool:
+        """Whether a file that was written may say something else than what is known of it here."""
+        return self.documents.get(path) is None or self.differs_from_disk(path)
+
     def concerning(self, paths: frozenset[str]) -> frozenset[str]:
         """Those of these paths that may matter, with the files that are known in folders among them.
 

@@ -46,9 +46,9 @@ class Gathering:
         self._timer: Timer | None = None
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether something has changed that was not told yet."""
-        return self._timer is not None
+    def waiting(self) -> frozenset[str]:
+        """What has changed and was not told yet."""
+        return frozenset(self._paths) if self._timer is not None else frozenset()
 
     def notice(self, paths: Iterable[str]) -> None:
         """These files were written, made or removed."""
@@ -203,9 +203,9 @@ class Following:
         self._gathering.notice(paths)
 
     @property
-    def is_waiting(self) -> bool:
+    def waiting(self) -> frozenset[str]:
         """See `ports.Follower`."""
-        return self._gathering.is_waiting
+        return self._gathering.waiting
 
     def follow(self, files: frozenset[str]) -> None:
         """See `ports.Follower`."""
