@@ -122,9 +122,11 @@ def read_file(path: Path, known: Sequence[OwnDevice] = ()) -> OwnDevice:
         table = json.loads(text)
     except json.JSONDecodeError as error:
         raise OwnDeviceError(f"{path}, line {error.lineno}: this is not valid JSON ({error.msg}).") from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or a number of thousands of digits
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise OwnDeviceError(f"The device file {path} cannot be read: {why.rstrip('.')}.") from None
+    except ValueError:  # Python reads no whole number of more than 4300 digits
+        raise OwnDeviceError(f"The device file {path} cannot be read: a number in it has too many digits.") from None
     key = table.get("key", path.stem) if isinstance(table, dict) else path.stem
     try:
         return read(_text("key", key), table, str(path), known)

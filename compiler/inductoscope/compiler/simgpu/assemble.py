@@ -194,7 +194,7 @@ def _problem(error: Exception, watch: Watch, device: Device) -> str:
 
 def _ptxas_said(text: str) -> str | None:
     """The line of ptxas's own output that says what is wrong."""
-    found = re.search(r"^ptxas .*?: (error|fatal)\s*: (?P<what>.+)$", text, re.MULTILINE)
+    found = re.search(r"^ptxas\S* (?:.*?[:;] )?(?:error|fatal)\s*: (?P<what>.+)$", text, re.MULTILINE)
     return found["what"] if found else None
 
 
