@@ -465,6 +465,12 @@ def test_once_done_it_is_not_offered_again(row: Row) -> None:
         ("x.requires_grad_()\nreturn x", "x.requires_grad_()", "`x` belongs to this call"),
         ("return torch.from_numpy(np.unwrap(x.numpy()))", "np.unwrap(x.numpy())", "no counterpart"),
         ("y = np.exp(x.numpy())\nreturn y", "np.exp(x.numpy())", "goes on as a NumPy array"),
+        ("y = np.array([1, 2]) // 2\nreturn x + y", "np.array([1, 2])", "has no counterpart"),
+        ("y = np.max(x.numpy(), 0, 1) + 1\nreturn x + y", "np.max(x.numpy(), 0, 1)", "more by place"),
+        ("if not x.any():\n    x = None\nreturn x", "x.any()", "`None` is no tensor"),
+        ("n = 1\nif x.any():\n    n = 2\nreturn x * n", "x.any()", "are numbers"),
+        ("pad = x.shape[0] % n != 0 and n > 1\nif pad:\n    x = x + 1\nreturn x", "pad:", "not known to be a tensor"),
+        ("flag = not n\nif flag:\n    x = x + 1\nreturn x", "flag:", "is no tensor"),
         ("y = x[x > 0]\nreturn y * 2", "x[x > 0]", "depends on data"),
         ("x[x > 0] = x[x > 0] + 1\nreturn x", "x[x > 0] + 1", "belongs to the caller"),
         ("with open('a') as file:\n    file.write('b')\nreturn x", "open('a')", "do this outside"),
@@ -476,6 +482,21 @@ def test_what_cannot_be_rewritten_says_why(text: str, marked: str, reason: str) 
     body = text.replace("\n", "\n    ")
     before = f"import copy, json\nimport torch, numpy as np\ndef f(x):\n    {body}\n"
     found = reasons(before, finding_at(before, marked), X_IS_TENSOR)
+    assert [item for item in found if reason in item], found
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("is_set = x.any().item()\n    return g(x, is_set)", "true or false"),
+        ("is_set = (x > 0).item()\n    return g(x, is_set)", "true or false"),
+        ("n = x.max().item()\n    y = g(n) if n > 2 else x\n    return y", "decides a branch in line 4"),
+    ],
+)
+def test_numbers_are_not_traced_where_a_branch_would_break_the_graph_instead(body: str, reason: str) -> None:
+    text = f"import torch\ndef f(x):\n    {body}\n"
+    marked = text[text.index("= ") + 2 : text.index("item()") + len("item()")]
+    found = reasons(text, finding_at(text, marked, hints=(SCALARS,)), X_IS_TENSOR)
     assert [item for item in found if reason in item], found
 
 

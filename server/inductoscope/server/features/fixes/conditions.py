@@ -43,7 +43,17 @@ class Conditions:
                 return self._compared(test)
             case ast.Call():
                 return self._called(test)
+            case ast.Name():
+                self._require_tensor(test)
         return self._truth(test)
+
+    def _require_tensor(self, name: ast.Name) -> None:
+        """Raises NoTensorError for a name that was given what Python itself made of truth values."""
+        made = self._values.made(name)
+        if isinstance(made, ast.BoolOp | ast.Compare):
+            self.tensor(made)
+        elif self._values.kind(name) in (Kind.NUMBER, Kind.OTHER):
+            raise NoTensorError(f"`{name.id}` is no tensor.")
 
     def _joined(self, test: ast.BoolOp) -> str:
         for part in test.values:

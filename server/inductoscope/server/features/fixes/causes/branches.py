@@ -182,14 +182,17 @@ def _assigned(problem: Problem, statement: ast.If, other: Sequence[ast.stmt]) ->
                 raise NotSimpleError(
                     f"`{name}` has no value where only the other branch sets it: set it before the `if`."
                 )
-        if name in chosen and name in others:
-            _require_tensors(problem, chosen[name].node, others[name].node)
+        set_here = chosen.get(name) or others[name]
+        _require_tensors(
+            problem, *(values[name].node if name in values else set_here.target for values in (chosen, others))
+        )
         choices.append(_Choice(name, *(values[name].text if name in values else name for values in (chosen, others))))
     return tuple(choices)
 
 
 @dataclass(frozen=True)
 class _Value:
+    target: ast.Name
     node: ast.expr
     text: str
 
@@ -199,10 +202,11 @@ def _assignments(problem: Problem, body: Sequence[ast.stmt]) -> dict[str, _Value
     for statement in body:
         if isinstance(statement, ast.Pass):
             continue
-        target = _target(statement)
-        if target is None:
+        named = _target(statement)
+        if named is None:
             what = problem.code.line(statement.lineno).strip()
             raise NotSimpleError(f"A branch does more than to assign plain names or return: `{what}`.")
+        target = named.id
         if target in found:
             raise NotSimpleError(f"A branch sets `{target}` twice: make it one expression first.")
         value = statement.value  # type: ignore[attr-defined]  # what has a target here has a value
@@ -213,15 +217,15 @@ def _assignments(problem: Problem, body: Sequence[ast.stmt]) -> dict[str, _Value
             if function is not None and target in parameters(function) and not _rebound(problem, statement, target):
                 raise NotSimpleError(f"`{target}` is changed in place and belongs to the caller.")
             text = f"{target} {_operator(problem, statement)} ({text})"
-        found[target] = _Value(value, text)
+        found[target] = _Value(named, value, text)
     return found
 
 
-def _target(statement: ast.stmt) -> str | None:
+def _target(statement: ast.stmt) -> ast.Name | None:
     match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+        case ast.Assign(targets=[ast.Name() as name]) | ast.AugAssign(target=ast.Name() as name):
             return name
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+        case ast.AnnAssign(target=ast.Name() as name, value=ast.expr()):
             return name
     return None
 
