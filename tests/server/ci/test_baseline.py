@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from inductoscope.protocol.report import Finding, Rung, Severity
-from inductoscope.server.ci import baseline
+from inductoscope.protocol.report import Finding, Report, Rung, Severity
+from inductoscope.server.ci import baseline, sarif
 from inductoscope.server.ci.baseline import BaselineError
 from inductoscope.server.ci.fingerprints import Fingerprints, distinct
 
@@ -131,6 +132,29 @@ def test_a_written_baseline_is_read_back_and_keeps_what_was_not_looked_at(tmp_pa
     assert baseline.write(path, [], made, ["other.py"]) == 2
     (tmp_path / "model.py").unlink()
     assert baseline.write(path, [], made, ["other.py"]) == 0
+
+
+def test_a_name_that_is_no_unicode_is_read_back(tmp_path: Path) -> None:
+    path, file = tmp_path / "baseline.json", os.fsdecode(os.fsencode(tmp_path) + b"/m\xff.py")
+    made = Fingerprints({file: BEFORE}.get, tmp_path)
+    baseline.write(path, [finding(BEFORE, BREAKS[0], file=file)], made, [])
+    assert [os.fsencode(one.file) for one in baseline.read(path)] == [b"m\xff.py"]
+
+
+def test_a_name_that_is_no_unicode_stands_in_a_log(tmp_path: Path) -> None:
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/m \xff.py")
+    found = sarif.Found(finding(BEFORE, BREAKS[0], file=file), "Model.forward", "cpu")
+    made = Fingerprints({file: BEFORE}.get, tmp_path)
+    log = sarif.log(Report("1", None, None, None, ()), [found], [f"{file} is odd."], made, tmp_path)
+    read = json.loads(baseline.as_json(log).decode())["runs"][0]
+    (location,) = read["results"][0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"] == {"uri": "m%20%FF.py", "uriBaseId": "SRCROOT"}
+
+
+def test_a_mark_at_the_start_of_the_file_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    path.write_text('{"inductoscope-baseline": 1, "findings": []}', encoding="utf-8-sig")
+    assert baseline.read(path) == ()
 
 
 @pytest.mark.parametrize(

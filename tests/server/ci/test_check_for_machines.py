@@ -145,6 +145,13 @@ def test_only_new_findings_fail(check: Check, capsys: pytest.CaptureFixture[str]
     assert check("--baseline", "known.json") == 0, "nothing is forbidden"
 
 
+def test_a_baseline_behind_a_link_names_files_as_the_repository_does(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    check("--baseline", str(tmp_path / "link" / "known.json"), "--write-baseline")
+    assert {entry["file"] for entry in json.loads(Path("known.json").read_text())["findings"]} == {"model.py"}
+    assert check("--baseline", "known.json", "--fail-on", "any") == 0
+
+
 def test_what_is_mended_is_said(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
     check("--baseline", "known.json", "--write-baseline")
     edit("    print(x)\n", "")

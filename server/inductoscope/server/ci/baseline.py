@@ -65,7 +65,7 @@ def compare(
 def read(path: Path) -> tuple[Fingerprint, ...]:
     """The entries of a baseline.  Raises `BaselineError`."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin files with a mark
     except (OSError, UnicodeDecodeError) as error:
         hint = " Make it with --write-baseline." if isinstance(error, FileNotFoundError) else ""
         raise BaselineError(f"The baseline {path} cannot be read: {error}.{hint}") from None
@@ -96,7 +96,7 @@ def write(path: Path, findings: Iterable[Finding], marks: Fingerprints, checked:
     found = sorted([*kept, *map(marks.of, findings)])
     value = {_FORMAT_KEY: FORMAT, "findings": [_written(one) for one in found]}
     try:
-        path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_bytes(as_json(value))
     except OSError as error:
         raise BaselineError(f"The baseline {path} cannot be written: {error}.") from None
     return len(found)
@@ -105,6 +105,12 @@ def write(path: Path, findings: Iterable[Finding], marks: Fingerprints, checked:
 def files(paths: Iterable[str], folder: Path) -> set[str]:
     """Files as a baseline in `folder` names them."""
     return {relative(path, folder) for path in paths}
+
+
+def as_json(value: Any) -> bytes:
+    """JSON that people can read; of a name that is no Unicode, what is none stays an escape."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _written(entry: Fingerprint) -> dict[str, str]:

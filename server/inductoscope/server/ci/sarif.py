@@ -7,6 +7,7 @@ it is given, and writes none.
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,10 +146,15 @@ def _region(finding: Finding) -> dict[str, int]:
 def _physical(file: str, region: Mapping[str, int], folder: Path) -> dict[str, Any]:
     path = relative(file, folder)
     if Path(path).is_absolute() or path.startswith("../"):
-        place = {"uri": Path(file).as_uri() if Path(file).is_absolute() else quote(path)}
+        place = {"uri": Path(file).as_uri() if Path(file).is_absolute() else _quoted(path)}
     else:
-        place = {"uri": quote(path), "uriBaseId": ROOT}
+        place = {"uri": _quoted(path), "uriBaseId": ROOT}
     return {"artifactLocation": place, "region": dict(region)}
+
+
+def _quoted(path: str) -> str:
+    """A relative path as a URI; names of files are bytes, which need not be Unicode."""
+    return quote(os.fsencode(path))
 
 
 def _properties(found: Found) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Knows neither arguments nor streams; what people are told is in `Verdict.said`.
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,7 +55,7 @@ def judge(wanted: Wanted, checked: Checked, read: Read, folder: Path) -> Verdict
     found = [Found(finding, target.name, target.device) for target, finding in fingerprints.distinct(told)]
     if wanted.baseline is None:
         return Verdict(tuple(found), _stopped(wanted.gate, found), ())
-    home = wanted.baseline.absolute().parent
+    home = wanted.baseline.absolute().parent.resolve()  # as the files are, or a link leads away from all of them
     marks, findings = Fingerprints(read, home), [one.finding for one in found]
     files = baseline.files((*checked.files, *(finding.file for finding in findings)), home)
     if wanted.use is BaselineUse.WRITE:
@@ -72,7 +71,7 @@ def judge(wanted: Wanted, checked: Checked, read: Read, folder: Path) -> Verdict
 def sarif_text(checked: Checked, verdict: Verdict, read: Read, folder: Path) -> str:
     """The SARIF log of a check, with files relative to `folder`."""
     log = sarif.log(checked.report, verdict.found, checked.problems, Fingerprints(read, folder), folder)
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return baseline.as_json(log).decode()
 
 
 def _stopped(gate: Gate, found: Iterable[Found]) -> tuple[Finding, ...]:
