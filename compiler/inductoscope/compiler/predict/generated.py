@@ -14,7 +14,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from inductoscope.compiler.predict.model import Range, estimate, pace
+from inductoscope.compiler.predict.model import MEASURED, Range, estimate, pace
 from inductoscope.protocol.devices import Device
 from inductoscope.protocol.report import Kernel, Predicted
 
@@ -52,8 +52,8 @@ class Work:
     """What a kernel does besides being launched.
 
     `bytes_moved` to and from memory; arithmetic operations, and whether in 16-bit matrix units; calls of transcendental
-    functions; elements that are added atomically; loops over rows; and `sorting`, elements times the square of the
-    number of doublings in a row.
+    functions; elements that are added atomically; loops over rows; `sorting`, elements times the square of the number
+    of doublings in a row; and what a block takes by itself for its part on the measured device, however few there are.
     """
 
     bytes_moved: int
@@ -63,6 +63,7 @@ class Work:
     atomics: int = 0
     loops: int = 0
     sorting: float = 0.0
+    one_block_us: float = 0.0
 
 
 def generated_kernel(kernel: Kernel, device: Device) -> Predicted | None:
@@ -95,6 +96,7 @@ def time_of(work: Work, device: Device, high: float = _HIGH) -> Predicted:
     )
     counted = work.transcendental * _TRANSCENDENTAL_US + work.atomics * _ATOMIC_US + work.sorting * _SORT_US
     compute = work.flops / (peak * 1e6 * share) + counted / pace(device)
+    compute = max(compute, work.one_block_us * MEASURED.clock_mhz / device.clock_mhz)
     floor = _FLOOR_US + (_LOOP_US if work.loops else 0.0)
     return estimate(floor, memory, compute, device, Range(_LOW, high))
 

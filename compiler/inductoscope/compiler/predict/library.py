@@ -132,7 +132,7 @@ def time_of_call(call: LibraryCall, device: Device) -> Predicted | None:
     if device.is_amd:
         return None  # other libraries, of which none was timed
     named = _NAME.search(call.name)
-    tensors = tuple(map(_operand, call.operands))
+    tensors = tuple(map(operand, call.operands))
     if named is None or call.flops is None or call.bytes_moved is None:
         return None
     if named["op"].startswith("convolution"):
@@ -142,8 +142,8 @@ def time_of_call(call: LibraryCall, device: Device) -> Predicted | None:
     return _product(call, named["op"], tensors, device)
 
 
-def _operand(text: str) -> Operand:
-    """`bf16[4, s77=128]`; without sizes where one is symbolic and has no value."""
+def operand(text: str) -> Operand:
+    """A tensor as the report writes it: `bf16[4, s77=128]`; without sizes where one is symbolic and has no value."""
     dtype, _, sizes = text.partition("[")
     numbers = [size.rpartition("=")[2].strip() for size in _COMMA.split(sizes.removesuffix("]"))]
     known = tuple(int(number) for number in numbers if number.isdecimal())

@@ -50,6 +50,9 @@ class Host:
 
 _COMPILED = {Replay.SINGLY: Host(30.0, 4.5), Replay.AS_ONE: Host(45.0, 0.0)}
 _EAGER = {Phase.FORWARD: Host(5.0, 6.0, 2.0), Phase.BACKWARD: Host(15.0, 7.5, 2.5)}
+_SIDES = 1.15
+"""How far a speed-up may be off for reasons that only one side has: of seven programs that were timed on an H200 two
+were 12 and 14 % above what all else allows for."""
 _ALIKE = 0.05
 """How far the times of two library calls may be apart that are taken for the same one."""
 _MODEL = "kernels as fitted on an H200, what launching takes the host assumed"
@@ -259,7 +262,8 @@ def _with_speedup(call: PredictedCall, compiled: _Costs, eager: _Costs) -> Predi
         high = max(high, _us(eager, card, host * apart, 1.0) / _us(compiled, card, host / apart, -1.0))
     assert call.eager is not None
     speedup = call.eager.us / call.compiled.us
-    return replace(call, speedup=round(speedup, 2), speedup_low=round(low, 2), speedup_high=round(high, 2))
+    low, high = round(low / _SIDES, 2), round(high * _SIDES, 2)
+    return replace(call, speedup=round(speedup, 2), speedup_low=low, speedup_high=high)
 
 
 def _both_alike(one: _Cost, other: _Cost) -> tuple[_Cost, _Cost]:
