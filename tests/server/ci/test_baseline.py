@@ -173,6 +173,9 @@ def test_what_is_no_baseline_is_a_sentence(tmp_path: Path, text: str, sentence: 
     path.write_text(text)
     with pytest.raises(BaselineError, match=sentence):
         baseline.read(path)
+    with pytest.raises(BaselineError, match=f"{sentence}.*remove it first"):
+        baseline.write(path, [], marks(), [])
+    assert path.read_text() == text
 
 
 def test_what_is_not_there_is_a_sentence(tmp_path: Path) -> None:

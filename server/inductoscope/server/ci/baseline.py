@@ -91,7 +91,7 @@ def write(path: Path, findings: Iterable[Finding], marks: Fingerprints, checked:
     What it says of files that were not looked at stays as long as these files are there.  Raises `BaselineError`.
     """
     looked_at = set(checked)
-    before = read(path) if path.exists() else ()
+    before = _before(path)
     kept = [one for one in before if one.file not in looked_at and (path.parent / one.file).exists()]
     found = sorted([*kept, *map(marks.of, findings)])
     value = {_FORMAT_KEY: FORMAT, "findings": [_written(one) for one in found]}
@@ -100,6 +100,16 @@ def write(path: Path, findings: Iterable[Finding], marks: Fingerprints, checked:
     except OSError as error:
         raise BaselineError(f"The baseline {path} cannot be written: {error}.") from None
     return len(found)
+
+
+def _before(path: Path) -> tuple[Fingerprint, ...]:
+    """What the file to be written says already."""
+    if not path.exists():
+        return ()
+    try:
+        return read(path)
+    except BaselineError as error:
+        raise BaselineError(f"{error} Nothing was written over it: remove it first.") from None
 
 
 def files(paths: Iterable[str], folder: Path) -> set[str]:
