@@ -47,16 +47,18 @@ async def test_a_model_with_a_break_from_opening_to_its_mending(tmp_path: Path) 
         on_print = await e.hover("model.py", MODEL["print"])
         assert on_print is not None and "Graph break" in on_print
 
-        summary, benchmark = [lens.command.title for lens in await e.lenses("model.py") if lens.command]
+        summary, expected, benchmark, *_ = [lens.command.title for lens in await e.lenses("model.py") if lens.command]
         assert summary.startswith("H200 (simulated): 2 graphs, ") and summary.endswith(", 1 break")
+        assert expected.startswith("predicted ") and expected.endswith(" against eager")
         assert benchmark == "Benchmark compiled vs eager"
         assert e.statuses[-1].health == "ok" and e.statuses[-1].torch.startswith("2.")
 
-        (fix,) = await e.actions("model.py", MODEL["print"], only=["quickfix"])
+        fix, *_ = await e.actions("model.py", MODEL["print"], only=["quickfix"])
         assert fix.edit is not None and fix.edit.changes is not None
         ((edit,),) = fix.edit.changes.values()
-        lines = MODEL.source.split("\n")
-        lines[edit.range.start.line : edit.range.end.line] = edit.new_text.removesuffix("\n").split("\n")
+        lines, first, last = MODEL.source.split("\n"), edit.range.start, edit.range.end
+        kept = lines[first.line][: first.character], lines[last.line][last.character :]
+        lines[first.line : last.line + 1] = [f"{kept[0]}{edit.new_text}{kept[1]}"]
         mended = "\n".join(lines)
         e.edit("model.py", 2, mended)
         e.save("model.py", mended)

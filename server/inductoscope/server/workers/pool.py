@@ -107,6 +107,8 @@ class WorkerPool:
             limit = min(START_TIMEOUT_S, request.timeout_s + START_ALLOWANCE_S)
             try:
                 started = await asyncio.wait_for(self._get(request), limit)
+                if isinstance(started, _Started) and started.forked and await self._dies_at_start(started, limit):
+                    started = await self._take(request.cwd)
             except asyncio.TimeoutError:
                 return unfinished(request, failures.silent_start(limit, ()))
             except OSError as error:
@@ -165,6 +167,19 @@ class WorkerPool:
         refusal = failures.refused(forked)
         assert refusal is not None  # the nursery returns no other hello
         return unfinished(request, refusal, forked)
+
+    async def _dies_at_start(self, started: _Started, limit: float) -> bool:
+        """Whether a forked worker says nothing: one whose warm process is dying may die with it, through no fault of
+        the program, of which nothing has run yet.
+        """
+        try:
+            dies = isinstance(await _within(limit, started), Failure)
+        except BaseException:
+            await self._end(started)
+            raise
+        if dies:
+            await self._end(started)
+        return dies
 
     async def _take(self, cwd: str | None) -> _Started:
         async with self._spare_lock:
