@@ -12,14 +12,14 @@ import contextlib
 import json
 import os
 import re
-import tempfile
-import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from inductoscope.protocol import kept_files
 
 NAME = "KERNEL"
 """Stands for the kernel's own name in texts and facts, because a name holds a number that other kernels decide."""
@@ -30,10 +30,6 @@ FORMAT = 1
 _FACTS = "facts.json"
 _SUFFIX = ".zip"
 _KEY = re.compile(r"[0-9a-f]{16,64}")
-_FRESH_S = 3600.0
-"""Unfinished files of writers that died are removed after an hour."""
-_TRIM_TO = 0.8
-"""Trimming goes on to this share of the budget, so that it is not needed again at once."""
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError)
 
@@ -69,49 +65,17 @@ class KernelStore:
 
     def put(self, key: str, facts: Any, artifacts: Mapping[tuple[int, str], bytes]) -> None:
         """Keep the facts (JSON values) and artifacts by configuration and stage.  Raises `OSError`."""
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with (
-                os.fdopen(descriptor, "wb") as file,
-                zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-            ):
-                archive.writestr(_FACTS, json.dumps(facts))
-                for (config, stage), content in artifacts.items():
-                    archive.writestr(f"{config}/{stage}", content)
-            Path(unfinished).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(unfinished).unlink()
-            raise
+        with (
+            kept_files.writing(self._path(key)) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        ):
+            archive.writestr(_FACTS, json.dumps(facts))
+            for (config, stage), content in artifacts.items():
+                archive.writestr(f"{config}/{stage}", content)
 
     def trim(self, budget: int) -> None:
         """Remove what was used longest ago until at most `budget` bytes are left.  Others may do so meanwhile."""
-        files = sorted(self._files(), key=lambda file: file.used)
-        excess = sum(file.size for file in files) - budget
-        if excess <= 0:
-            return
-        excess += int(budget * (1 - _TRIM_TO))
-        for file in files:
-            if excess <= 0:
-                return
-            with contextlib.suppress(OSError):
-                file.path.unlink()
-                excess -= file.size
-
-    def _files(self) -> Iterator[_File]:
-        """The kept files; what writers that died left unfinished is removed on the way."""
-        now = time.time()
-        for path in self.folder.glob("*/*"):
-            try:
-                status = path.stat()
-                if path.suffix == _SUFFIX:
-                    yield _File(path, status.st_size, status.st_mtime)
-                elif now - status.st_mtime > _FRESH_S:
-                    path.unlink()
-            except OSError:  # somebody else removed it
-                continue
+        kept_files.trim(kept_files.kept(self.folder, "*/*", _SUFFIX), budget)
 
     def _member(self, key: str, name: str) -> bytes | None:
         try:
@@ -126,21 +90,13 @@ class KernelStore:
             return None
 
     def _drop(self, key: str) -> None:
-        with contextlib.suppress(OSError):
-            self._path(key).unlink()
+        kept_files.remove(self._path(key))
 
     def _path(self, key: str) -> Path:
         """Raises `ValueError` for what is no key, so that none can name a file elsewhere."""
         if not _KEY.fullmatch(key):
             raise ValueError(f"{key!r} is no key of a kernel")
         return self.folder / key[:2] / f"{key}{_SUFFIX}"
-
-
-@dataclass(frozen=True)
-class _File:
-    path: Path
-    size: int
-    used: float
 
 
 _OWN_NAME = (re.compile(r"'kernel_name': '(\w+)'"), re.compile(r"^@triton\.jit\b[^\n]*\ndef (\w+)\(", re.MULTILINE))

@@ -13,8 +13,6 @@ import json
 import logging
 import os
 import re
-import tempfile
-import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
+
+from inductoscope.protocol import kept_files
+from inductoscope.protocol.kept_files import KeptFile
 
 logger = logging.getLogger("inductoscope.results")
 
@@ -38,8 +39,6 @@ _LARGEST_SHARE = 8
 """No result may take more than this part (one over it) of the budget."""
 _LARGEST_TEXT = 256 << 20
 """Bytes of a result after decompression: a file that claims more is damaged or meant to harm."""
-_TRIM_TO = 0.8
-_UNFINISHED_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,8 @@ class ResultStore:
             return
         path = self._path(f"{_checked(key)}-{_checked(variant)[:16]}{_SUFFIX}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write(path, _MAGIC + hashlib.sha256(content).digest() + content)
+            with kept_files.writing(path) as file:
+                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
             self._trim(key)
         except OSError as error:
             logger.warning(
@@ -92,8 +91,7 @@ class ResultStore:
 
     def drop(self, name: str) -> None:
         """A result is of no use to anybody."""
-        with contextlib.suppress(OSError):
-            self._path(name).unlink()
+        kept_files.remove(self._path(name))
 
     def usage(self) -> Usage:
         """What there is."""
@@ -104,8 +102,7 @@ class ResultStore:
         """Remove everything; returns what that was."""
         usage = self.usage()
         for file in self._files("*/*"):
-            with contextlib.suppress(OSError):
-                file.path.unlink()
+            kept_files.remove(file.path)
         return usage
 
     def _read(self, path: Path) -> Any:
@@ -124,67 +121,26 @@ class ResultStore:
             return json.loads(text)
         except (ValueError, zlib.error, RecursionError):
             logger.info("removing a damaged or foreign result: %s", path)
-            with contextlib.suppress(OSError):
-                path.unlink()
+            kept_files.remove(path)
             return None
 
     def _trim(self, key: str) -> None:
         """Remove the results of a key beyond `VARIANTS`, and of all keys beyond the budget."""
         variants = sorted(self._files(f"{key[:2]}/{key}-*"), key=lambda file: -file.used)
-        surplus = variants[VARIANTS:]
-        files = sorted(self._files("*/*"), key=lambda file: file.used)
-        excess = sum(file.size for file in files) - self.budget
-        if excess > 0:
-            excess += int(self.budget * (1 - _TRIM_TO))
-            for file in files:
-                if excess <= 0:
-                    break
-                surplus.append(file)
-                excess -= file.size
-        for file in surplus:
-            with contextlib.suppress(OSError):
-                file.path.unlink()
+        for file in variants[VARIANTS:]:
+            kept_files.remove(file.path)
+        kept_files.trim(self._files("*/*"), self.budget)
 
-    def _files(self, pattern: str) -> Iterator[_File]:
-        """Results; what writers that died left unfinished is removed on the way."""
-        now = time.time()
-        for path in self.folder.glob(pattern):
-            try:
-                status = path.stat()
-                if path.suffix == _SUFFIX:
-                    yield _File(path, status.st_size, status.st_mtime)
-                elif path.suffix == ".part" and now - status.st_mtime > _UNFINISHED_S:
-                    path.unlink()
-            except OSError:  # somebody else removed it
-                continue
+    def _files(self, pattern: str) -> Iterator[KeptFile]:
+        return kept_files.kept(self.folder, pattern, _SUFFIX)
 
     def _path(self, name: str) -> Path:
         return self.folder / name[:2] / name
 
 
-@dataclass(frozen=True)
-class _File:
-    path: Path
-    size: int
-    used: float
-
-
 def users() -> ResultStore:
     """Where this machine's user keeps results."""
     return ResultStore(Path(platformdirs.user_cache_dir("inductoscope")) / "results")
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Raises `OSError`, and then leaves nothing behind."""
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(unfinished).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(unfinished).unlink()
-        raise
 
 
 def _checked(key: str) -> str:
